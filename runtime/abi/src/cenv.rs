@@ -1,0 +1,174 @@
+//! An [`Env`] as a table of C functions, for carriers that do not know its type: libraries and JIT code.
+//!
+//! The functions take the context, the burst and plain numbers. Helpers that need no `Env` (slow paths of the parser, writes)
+//! stand in the same table, so that JIT code resolves no symbol.
+
+use crate::edit::{self, Target, Ttl};
+use crate::header::{self, L2, L3};
+use crate::{Burst, CtPoint, Ctx, DropReason, Emit, Env};
+
+/// Functions that compiled code calls.
+#[derive(Clone, Copy)]
+#[repr(C)]
+#[allow(missing_docs)] // the methods of `Env`, and `header`, say what they do
+pub struct CEnv {
+    pub ct_prepare: extern "C" fn(&mut Ctx, &Burst, u32, u32),
+    pub ct: extern "C" fn(&mut Ctx, &mut Burst, u32, &CtPoint, u32) -> u32,
+    pub emit: extern "C" fn(&mut Ctx, &mut Burst, u32, u32, u32),
+    pub flood: extern "C" fn(&mut Ctx, &mut Burst, u32, u32, u32),
+    pub normal: extern "C" fn(&mut Ctx, &mut Burst, u32, u32, u32),
+    pub save: extern "C" fn(&mut Ctx, &mut Burst, u32),
+    pub restore: extern "C" fn(&mut Ctx, &mut Burst, u32),
+    pub fail: extern "C" fn(&mut Ctx, &mut Burst, u32, u32),
+    pub l2: extern "C" fn(&Burst, u32, u32) -> u64,
+    pub l3: extern "C" fn(&Burst, u32, u64) -> u64,
+    pub l4: extern "C" fn(&Burst, u32, u64) -> u64,
+    pub arp: extern "C" fn(&Burst, u32, u64) -> u64,
+    pub set: extern "C" fn(&mut Burst, u32, u32, u64, u64, u32),
+    pub dec_ttl: extern "C" fn(&mut Burst, u32, u32) -> u32,
+}
+
+/// Byte offsets of the table's functions, for the JIT.
+pub mod offset {
+    #![allow(missing_docs)]
+    use super::CEnv;
+    use core::mem::offset_of;
+    pub const CT_PREPARE: usize = offset_of!(CEnv, ct_prepare);
+    pub const CT: usize = offset_of!(CEnv, ct);
+    pub const EMIT: usize = offset_of!(CEnv, emit);
+    pub const FLOOD: usize = offset_of!(CEnv, flood);
+    pub const NORMAL: usize = offset_of!(CEnv, normal);
+    pub const SAVE: usize = offset_of!(CEnv, save);
+    pub const RESTORE: usize = offset_of!(CEnv, restore);
+    pub const FAIL: usize = offset_of!(CEnv, fail);
+    pub const L2: usize = offset_of!(CEnv, l2);
+    pub const L3: usize = offset_of!(CEnv, l3);
+    pub const L4: usize = offset_of!(CEnv, l4);
+    pub const ARP: usize = offset_of!(CEnv, arp);
+    pub const SET: usize = offset_of!(CEnv, set);
+    pub const DEC_TTL: usize = offset_of!(CEnv, dec_ttl);
+}
+
+/// The table for an `Env` of type `E`.
+pub struct Table<E>(core::marker::PhantomData<E>);
+
+impl<E: Env> Table<E> {
+    /// The functions.
+    pub const CALLS: &'static CEnv = &CEnv {
+        ct_prepare: ct_prepare::<E>,
+        ct: ct::<E>,
+        emit: emit::<E>,
+        flood: flood::<E>,
+        normal: normal::<E>,
+        save: save::<E>,
+        restore: restore::<E>,
+        fail: fail::<E>,
+        l2,
+        l3,
+        l4,
+        arp,
+        set,
+        dec_ttl,
+    };
+}
+
+/// The `Env` attached to a context.
+#[inline(always)]
+fn env<'a, E>(ctx: &mut Ctx) -> &'a mut E {
+    // SAFETY: `Ctx::attach` is called with an `E` beside the choice of `Table<E>`; it outlives the run, lies outside the
+    // context, and is used by nobody else meanwhile.
+    unsafe { &mut *ctx.env().cast::<E>() }
+}
+
+fn how(code: u32) -> Emit {
+    if code == Emit::Share as u32 { Emit::Share } else { Emit::Copy }
+}
+
+extern "C" fn ct_prepare<E: Env>(ctx: &mut Ctx, burst: &Burst, set: u32, zone: u32) {
+    env::<E>(ctx).ct_prepare(ctx, burst, set, zone as u16);
+}
+
+extern "C" fn ct<E: Env>(ctx: &mut Ctx, burst: &mut Burst, i: u32, point: &CtPoint, zone: u32) -> u32 {
+    env::<E>(ctx).ct(ctx, burst, i as usize, point, zone as u16)
+}
+
+extern "C" fn emit<E: Env>(ctx: &mut Ctx, burst: &mut Burst, i: u32, port: u32, code: u32) {
+    env::<E>(ctx).emit(ctx, burst, i as usize, port as u16, how(code));
+}
+
+extern "C" fn flood<E: Env>(ctx: &mut Ctx, burst: &mut Burst, i: u32, in_port: u32, code: u32) {
+    env::<E>(ctx).flood(ctx, burst, i as usize, in_port as u16, how(code));
+}
+
+extern "C" fn normal<E: Env>(ctx: &mut Ctx, burst: &mut Burst, i: u32, in_port: u32, code: u32) {
+    env::<E>(ctx).normal(ctx, burst, i as usize, in_port as u16, how(code));
+}
+
+extern "C" fn save<E: Env>(ctx: &mut Ctx, burst: &mut Burst, i: u32) {
+    env::<E>(ctx).save(ctx, burst, i as usize);
+}
+
+extern "C" fn restore<E: Env>(ctx: &mut Ctx, burst: &mut Burst, i: u32) {
+    env::<E>(ctx).restore(ctx, burst, i as usize);
+}
+
+extern "C" fn fail<E: Env>(ctx: &mut Ctx, burst: &mut Burst, i: u32, reason: u32) {
+    let reason = DropReason::from_code(reason as u8).unwrap_or(DropReason::Policy);
+    env::<E>(ctx).fail(ctx, burst, i as usize, reason);
+}
+
+extern "C" fn l2(burst: &Burst, i: u32, vlan_limit: u32) -> u64 {
+    header::l2(burst.bytes(i as usize), vlan_limit).0
+}
+
+extern "C" fn l3(burst: &Burst, i: u32, l2: u64) -> u64 {
+    header::l3(burst.bytes(i as usize), L2(l2)).0
+}
+
+extern "C" fn l4(burst: &Burst, i: u32, l3: u64) -> u64 {
+    header::l4(burst.bytes(i as usize), L3(l3)).0
+}
+
+extern "C" fn arp(burst: &Burst, i: u32, l2: u64) -> u64 {
+    u64::from(header::arp(burst.bytes(i as usize), L2(l2)))
+}
+
+extern "C" fn set(burst: &mut Burst, i: u32, target: u32, high: u64, low: u64, vlan_limit: u32) {
+    if let Some(&target) = Target::ALL.get(target as usize) {
+        edit::set(burst.bytes_mut(i as usize), target, u128::from(high) << 64 | u128::from(low), vlan_limit);
+    }
+}
+
+extern "C" fn dec_ttl(burst: &mut Burst, i: u32, vlan_limit: u32) -> u32 {
+    u32::from(edit::dec_ttl(burst.bytes_mut(i as usize), vlan_limit) == Ttl::Expired)
+}
+
+/// An [`Env`] that goes through the table of a context: what the code of a library is given.
+pub struct Calls(pub &'static CEnv);
+
+impl Env for Calls {
+    fn ct_prepare(&mut self, ctx: &mut Ctx, burst: &Burst, set: u32, zone: u16) {
+        (self.0.ct_prepare)(ctx, burst, set, u32::from(zone))
+    }
+    fn ct(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, point: &CtPoint, zone: u16) -> u32 {
+        (self.0.ct)(ctx, burst, i as u32, point, u32::from(zone))
+    }
+    fn emit(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, port: u16, how: Emit) {
+        (self.0.emit)(ctx, burst, i as u32, u32::from(port), how as u32)
+    }
+    fn flood(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, in_port: u16, how: Emit) {
+        (self.0.flood)(ctx, burst, i as u32, u32::from(in_port), how as u32)
+    }
+    fn normal(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, in_port: u16, how: Emit) {
+        (self.0.normal)(ctx, burst, i as u32, u32::from(in_port), how as u32)
+    }
+    fn save(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize) {
+        (self.0.save)(ctx, burst, i as u32)
+    }
+    fn restore(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize) {
+        (self.0.restore)(ctx, burst, i as u32)
+    }
+    fn fail(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, reason: DropReason) {
+        (self.0.fail)(ctx, burst, i as u32, reason as u32)
+    }
+}

@@ -1,0 +1,180 @@
+//! What one worker lends to a program while it runs a burst: counters, per-packet connection state and variables.
+
+use core::ffi::c_void;
+
+use crate::cenv::{CEnv, Table};
+use crate::{BURST, CtView, Env};
+
+/// Packets and bytes that came to one place of a program. Plain words of one worker; readers sum over workers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Counter {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of their frames, without FCS.
+    pub bytes: u64,
+}
+
+/// One worker's scratch for one program.
+#[repr(C)]
+pub struct Ctx {
+    /// The worker's `Env`, for carriers that do not know its type.
+    env: *mut c_void,
+    /// How to call it.
+    calls: *const CEnv,
+    /// One for each counter of the program.
+    counters: *mut Counter,
+    /// `BURST` times the program's words of variables.
+    vars: *mut u64,
+    /// How many tables the current packet is deep.
+    depth: u32,
+    /// How many tables the current packet has passed.
+    resubmits: u32,
+    /// `ct.*` of each packet.
+    ct: [CtView; BURST],
+    n_counters: usize,
+    n_vars: usize,
+}
+
+/// Byte offsets of a context's fields, for the JIT.
+pub mod offset {
+    use super::Ctx;
+    use core::mem::offset_of;
+    /// `env: *mut c_void`
+    pub const ENV: usize = offset_of!(Ctx, env);
+    /// `calls: *const CEnv`
+    pub const CALLS: usize = offset_of!(Ctx, calls);
+    /// `counters: *mut Counter`
+    pub const COUNTERS: usize = offset_of!(Ctx, counters);
+    /// `vars: *mut u64`
+    pub const VARS: usize = offset_of!(Ctx, vars);
+    /// `depth: u32`
+    pub const DEPTH: usize = offset_of!(Ctx, depth);
+    /// `resubmits: u32`
+    pub const RESUBMITS: usize = offset_of!(Ctx, resubmits);
+    /// `ct: [CtView; 32]`
+    pub const CT: usize = offset_of!(Ctx, ct);
+}
+
+const _: () = assert!(offset::ENV == 0 && offset::CALLS == 8 && offset::COUNTERS == 16 && offset::VARS == 24);
+
+// SAFETY: a context and all it points at belong to one worker and move to its thread together.
+unsafe impl Send for Ctx {}
+
+impl Ctx {
+    /// A context for a program with this many counters and words of variables a packet. Allocates; not for the packet path.
+    pub fn new(n_counters: usize, n_vars: usize) -> Ctx {
+        Ctx {
+            env: core::ptr::null_mut(),
+            calls: core::ptr::null(),
+            counters: Box::leak(vec![Counter::default(); n_counters].into_boxed_slice()).as_mut_ptr(),
+            vars: Box::leak(vec![0u64; n_vars * BURST].into_boxed_slice()).as_mut_ptr(),
+            depth: 0,
+            resubmits: 0,
+            ct: [CtView::CLEAR; BURST],
+            n_counters,
+            n_vars,
+        }
+    }
+
+    /// Says which `Env` serves this context.
+    ///
+    /// # Safety
+    /// `env` must be alone to this context whenever a program runs with it, and outlive those runs.
+    pub unsafe fn attach<E: Env>(&mut self, env: *mut E) {
+        self.env = env.cast();
+        self.calls = Table::<E>::CALLS;
+    }
+
+    /// How to call the `Env` attached.
+    pub fn calls(&self) -> Option<&'static CEnv> {
+        // SAFETY: null, or the constant that `attach` stored.
+        unsafe { self.calls.as_ref() }
+    }
+
+    /// The `Env` attached.
+    pub fn env(&self) -> *mut c_void {
+        self.env
+    }
+
+    /// The program's counters.
+    #[inline(always)]
+    pub fn counters(&self) -> &[Counter] {
+        // SAFETY: made in `new` with this length, freed in `drop`.
+        unsafe { core::slice::from_raw_parts(self.counters, self.n_counters) }
+    }
+
+    #[inline(always)]
+    fn counters_mut(&mut self) -> &mut [Counter] {
+        // SAFETY: as in `counters`; `&mut self` makes it the only view.
+        unsafe { core::slice::from_raw_parts_mut(self.counters, self.n_counters) }
+    }
+
+    /// Zeroes the counters.
+    pub fn clear_counters(&mut self) {
+        self.counters_mut().fill(Counter::default());
+    }
+
+    /// Counts a packet of `len` bytes.
+    #[inline(always)]
+    pub fn count(&mut self, counter: usize, len: u32) {
+        let c = &mut self.counters_mut()[counter];
+        c.packets += 1;
+        c.bytes += u64::from(len);
+    }
+
+    /// The variables of packet `i`.
+    #[inline(always)]
+    pub fn vars(&mut self, i: usize) -> &mut [u64] {
+        let n = self.n_vars;
+        // SAFETY: made in `new` with BURST * n_vars words, freed in `drop`; `&mut self` makes it the only view.
+        let all = unsafe { core::slice::from_raw_parts_mut(self.vars, n * BURST) };
+        &mut all[i * n..(i + 1) * n]
+    }
+
+    /// `ct.*` of packet `i`.
+    #[inline(always)]
+    pub fn ct(&mut self, i: usize) -> &mut CtView {
+        &mut self.ct[i]
+    }
+
+    /// Starts a packet: depth and number of tables passed are 0.
+    #[inline(always)]
+    pub fn start_packet(&mut self) {
+        self.depth = 0;
+        self.resubmits = 0;
+    }
+
+    /// How many tables the current packet is deep, and how many it has passed.
+    #[inline(always)]
+    pub fn nesting(&mut self) -> (&mut u32, &mut u32) {
+        (&mut self.depth, &mut self.resubmits)
+    }
+}
+
+impl Drop for Ctx {
+    fn drop(&mut self) {
+        let counters = core::ptr::slice_from_raw_parts_mut(self.counters, self.n_counters);
+        // SAFETY: leaked from a box of this length in `new`.
+        drop(unsafe { Box::from_raw(counters) });
+        let vars = core::ptr::slice_from_raw_parts_mut(self.vars, self.n_vars * BURST);
+        // SAFETY: leaked from a box of this length in `new`.
+        drop(unsafe { Box::from_raw(vars) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_and_variables_are_apart() {
+        let mut ctx = Ctx::new(2, 3);
+        ctx.count(1, 60);
+        ctx.count(1, 40);
+        ctx.vars(4)[2] = 9;
+        assert_eq!(ctx.counters()[1], Counter { packets: 2, bytes: 100 });
+        assert_eq!(ctx.counters()[0], Counter::default());
+        assert_eq!((ctx.vars(4)[2], ctx.vars(5)[0], ctx.vars(3)[2]), (9, 0, 0));
+    }
+}

@@ -1,0 +1,50 @@
+//! What compiled code asks of the runtime.
+//!
+//! Static Rust is generic over [`Env`], so calls are direct; libraries and the JIT go through [`cenv`](crate::cenv). The
+//! contract of every method is also `eval`'s: an engine may call them in other numbers (`eval` never prepares), never with
+//! another meaning. No method allocates, locks, waits or fails; what cannot be done is a drop under a reason.
+
+use crate::{Burst, CtPoint, Ctx, DropReason};
+
+/// Whether a packet may still be written after an output of it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Emit {
+    /// Nothing writes it any more: the output may share its bytes.
+    Share = 0,
+    /// It will be written: the output gets the bytes as they are now.
+    Copy = 1,
+}
+
+/// Everything with state outside the packet.
+///
+/// `ctx` is the worker's scratch for this program; carriers that do not know the type of the `Env` find it there.
+/// Ports are the program's dense numbers. Outputs collect in a list per packet and are committed, in the order of the
+/// packets of the burst, when the burst ends.
+pub trait Env {
+    /// Hashes and prefetches for the packets in `set` (bit `i` = packet `i`), which will ask [`ct`](Env::ct) in this zone.
+    /// Changes nothing that a packet can see.
+    fn ct_prepare(&mut self, ctx: &mut Ctx, burst: &Burst, set: u32, zone: u16);
+
+    /// Tracks packet `i`: sets `ctx.ct(i)`, returns its `state`.
+    fn ct(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, point: &CtPoint, zone: u16) -> u32;
+
+    /// Sends packet `i` as it is now to `port`, and the packet lives on. The verdict becomes [`Verdict::LISTED`](crate::Verdict::LISTED). Whether
+    /// `port` is the one it came in by is the caller's business.
+    fn emit(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, port: u16, how: Emit);
+
+    /// Sends packet `i` to every port that floods but `in_port`. With no such port it is a drop, unless the packet has other outputs.
+    fn flood(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, in_port: u16, how: Emit);
+
+    /// Sends packet `i` as a learning switch does: learns its source on `in_port`, looks up its destination, floods.
+    fn normal(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, in_port: u16, how: Emit);
+
+    /// Remembers the bytes of packet `i`, before a `clone` that writes them. Nests.
+    fn save(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize);
+
+    /// Puts back what the last [`save`](Env::save) of packet `i` remembered.
+    fn restore(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize);
+
+    /// Gives up on packet `i`: discards its outputs and drops it.
+    fn fail(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, reason: DropReason);
+}
