@@ -1,0 +1,275 @@
+//! The program after names are resolved: what `check`, `eval` and `plan` read. It knows ports, tables and fields, not text.
+//!
+//! ```text
+//! program   := name port* option* variable* table+ entry test*
+//! table     := name rule*                              tried in order, the first that holds is taken; none: a table miss
+//! rule      := id priority cond action*                no action: drop
+//! cond      := true | has(header) | compare(read, test) | not cond | all cond* | any cond*
+//! read      := place view                              view: what tables see, or what actions see
+//! test      := masked(value, mask) | range(low, high) | in(range*)
+//! place     := (space, bit offset, width)              space: a field of the packet, or the metadata
+//! value     := constant | read(place)
+//! action    := output(port) | in_port | flood | all | normal | drop
+//!            | set(place, value) | dec_ttl
+//!            | ct(zone, commit, force, mark, label) | ct_clear
+//!            | call(table, in_port?) | goto(table) | clone{ action* } | exit
+//! ```
+//!
+//! Meaning, in one place; SEMANTICS and CONTRACTS have the reasons:
+//!
+//! - Actions are structured, there is no control-flow graph. `call` runs the table and returns to the next action, also
+//!   after a miss; `goto` does not return: actions after it are never reached (`check` refuses them).
+//! - `output`, `flood`, `all` and `normal` send the packet as it is then; what follows does not change what was sent.
+//!   An `output` to the port the packet came in by does nothing; `in_port` is how to send it back.
+//! - `drop` ends the packet, wherever it stands, like `exit`; outputs already made stay. A rule without actions ends
+//!   its list only: the caller of the table goes on, as in OpenFlow.
+//! - `dec_ttl` on a TTL of 0 or 1 ends the current action list (the rule's, or the clone's), not the callers'.
+//! - `ct` sets `ct.*` for the rest of the packet and never clears it. OpenFlow's `ct(ARGS,table=T),REST` is
+//!   `ct(ARGS); clone { goto T }; ct_clear; REST`.
+//! - `clone` runs its actions on the packet, its variables and `ct.*` as they are, and puts all back behind it; what it
+//!   sent stays sent. `exit` or `drop` inside ends only the clone.
+//! - A `compare` on a field whose header is absent never stands alone: `resolve` writes `all [has(header), compare]`, so it
+//!   is false there. `!=` is `all [has(header), not compare]`. A field of a present but malformed header reads 0.
+//! - `has(ipv4)` is by Ethernet type alone; `has(tcp)` by IP protocol alone. Tables see ports and ICMP types of fragments
+//!   as 0 (view `Table`), actions see them as they are (view `Action`).
+//! - A table miss does nothing more; a packet that ends with no output is dropped under the last reason met:
+//!   `drop` or an empty rule, a miss, an output left out, an expired TTL.
+//! - Calls nest at most 64 deep, where a call or goto to a table behind the current one in the order of `tables` counts
+//!   nothing; a packet passes at most 4,096 tables. Beyond either, all its outputs are discarded and it is dropped.
+//! - Variables and `ct.*` are 0 when a packet enters.
+
+use crate::field::{Field, Header};
+use crate::source::Span;
+
+/// A port, by its place in [`Program::ports`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PortId(pub u16);
+
+/// A table, by its place in [`Program::tables`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableId(pub u16);
+
+/// A whole program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The pipeline's name.
+    pub name: String,
+    /// Its ports; a [`PortId`] and the values of `in_port` count from 0 in this order.
+    pub ports: Vec<Port>,
+    /// What holds for the whole program.
+    pub options: Options,
+    /// Words of 64 bits that the metadata space has.
+    pub metadata_words: u16,
+    /// Names of variables, for people.
+    pub variables: Vec<Variable>,
+    /// Its tables. For `.flows`, in the order of their numbers.
+    pub tables: Vec<Table>,
+    /// Where packets begin.
+    pub entry: TableId,
+    /// Its `test` blocks.
+    pub tests: Vec<Test>,
+}
+
+/// A port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// Its name; for `.flows`, its number in decimal.
+    pub name: String,
+    /// Its OpenFlow number.
+    pub number: u32,
+}
+
+/// What holds for the whole program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Tags that are parsed, at the most.
+    pub vlan_limit: u8,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { vlan_limit: 1 }
+    }
+}
+
+/// A variable: a name for a place in the metadata.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// A table of rules that the program states (a sealed table).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Its name; for `.flows`, its number in decimal.
+    pub name: String,
+    /// Its rules, highest priority first, then in the order of the source.
+    pub rules: Vec<Rule>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Its priority; rules of `.pipe` without one count down from the top of their table, `else` has 0.
+    pub priority: u32,
+    /// When it holds.
+    pub cond: Cond,
+    /// What it does.
+    pub actions: Vec<Action>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A condition on a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Cond {
+    True,
+    Has(Header),
+    Compare(Read, Match),
+    Not(Box<Cond>),
+    All(Vec<Cond>),
+    Any(Vec<Cond>),
+}
+
+/// Where bits come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// A field, or the metadata.
+    pub space: Space,
+    /// First bit, counted from the most significant: of the field, or of the metadata's first word.
+    pub offset: u16,
+    /// How many bits.
+    pub width: u8,
+}
+
+/// What a place lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Space {
+    Field(Field),
+    Meta,
+}
+
+impl Place {
+    /// A whole field.
+    pub fn field(field: Field) -> Place {
+        Place { space: Space::Field(field), offset: 0, width: field.width() }
+    }
+}
+
+/// A place as someone sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Read {
+    /// The place.
+    pub place: Place,
+    /// Who looks.
+    pub view: View,
+}
+
+/// Who looks at a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum View {
+    /// A table: transport fields of fragments are 0, `in_port` may be overridden by the call.
+    Table,
+    /// An action: the packet as it is.
+    Action,
+}
+
+/// What a value is held against. Bits beyond the place's width are 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Match {
+    /// `read & mask == value`; `value & !mask == 0`.
+    Masked { value: u128, mask: u128 },
+    /// `low <= read <= high`.
+    Range { low: u128, high: u128 },
+    /// In any of the ranges, which are sorted and disjoint.
+    In(Vec<(u128, u128)>),
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// It is known.
+    Const(u128),
+    /// It is read when the action runs, in the view of actions.
+    Read(Place),
+}
+
+/// What a rule does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Action {
+    Output(PortId),
+    InPort,
+    Flood,
+    All,
+    Normal,
+    Drop,
+    Set { place: Place, value: Value },
+    DecTtl,
+    Ct(Ct),
+    CtClear,
+    Call { table: TableId, in_port: Option<PortId> },
+    Goto(TableId),
+    Clone(Vec<Action>),
+    Exit,
+}
+
+/// A `ct(...)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ct {
+    /// The zone; 16 bits.
+    pub zone: Value,
+    /// Makes an entry if there is none.
+    pub commit: bool,
+    /// Replaces an entry made in the other direction.
+    pub force: bool,
+    /// New bits of the mark: value and mask. Only with commit.
+    pub mark: Option<(u32, u32)>,
+    /// New bits of the label: value and mask. Only with commit.
+    pub label: Option<(u128, u128)>,
+}
+
+/// A `test` block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Test {
+    /// Its name.
+    pub name: String,
+    /// What happens, in order; an `expect` speaks of the packet sent last.
+    pub steps: Vec<Step>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A step of a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Step {
+    Send {
+        port: PortId,
+        frame: Vec<u8>,
+        span: Span,
+    },
+    /// The ports that the packet came out of, in any order, as often as it did; none: it was dropped.
+    Expect {
+        ports: Vec<PortId>,
+        span: Span,
+    },
+    After {
+        ns: u64,
+    },
+}
+
+impl Program {
+    /// The table with this id.
+    pub fn table(&self, id: TableId) -> &Table {
+        &self.tables[usize::from(id.0)]
+    }
+}
