@@ -1,1 +1,7 @@
-//!
+//! The dataplane that compiled pipelines run on: packets in by ports, through a program in bursts, out by ports.
+
+pub mod conntrack;
+pub mod engine;
+pub mod env;
+pub mod fdb;
+pub mod offline;

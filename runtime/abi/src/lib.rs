@@ -24,6 +24,8 @@ pub mod edit;
 pub mod env;
 pub mod export;
 pub mod header;
+#[cfg(feature = "meta")]
+pub mod meta;
 pub mod reason;
 
 pub use burst::{BURST, Burst, Verdict};

@@ -1,0 +1,130 @@
+//! A program that can be run, whatever carried it here: static Rust, a library, the JIT, or the interpreter.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use pipec_abi::export::{Program, run_static};
+use pipec_abi::meta::Meta;
+use pipec_abi::{Burst, Ctx, Env, RunFn};
+
+use crate::env::WorkerEnv;
+use crate::offline::Heap;
+
+/// An engine that is called with its `Env`: the reference interpreter.
+pub trait Interpret: Send + Sync {
+    /// Runs all packets of a burst to their ends.
+    fn run(&self, env: &mut dyn Env, ctx: &mut Ctx, burst: &mut Burst);
+}
+
+/// A program with the means to run it. Cheap to clone; code is freed with the last.
+#[derive(Clone)]
+pub struct Engine {
+    meta: Arc<Meta>,
+    code: Code,
+}
+
+#[derive(Clone)]
+enum Code {
+    /// A function that finds its `Env` in the context, and who keeps its code alive.
+    Function {
+        run: RunFn,
+        _owner: Option<Arc<dyn Any + Send + Sync>>,
+    },
+    /// Static Rust, made for each `Env` there is.
+    Static {
+        heap: RunFn,
+        #[cfg(feature = "dpdk")]
+        mbuf: RunFn,
+    },
+    Interpreter(Arc<dyn Interpret>),
+}
+
+impl Engine {
+    /// A program in static Rust.
+    ///
+    /// # Errors
+    /// When its description cannot be read.
+    pub fn of<P: Program>() -> Result<Engine, serde_json::Error> {
+        let code = Code::Static {
+            heap: run_static::<P, WorkerEnv<Heap>>,
+            #[cfg(feature = "dpdk")]
+            mbuf: run_static::<P, WorkerEnv<crate::io::dpdk::Mbufs>>,
+        };
+        Ok(Engine { meta: Arc::new(Meta::parse(P::META)?), code })
+    }
+
+    /// Code that finds its `Env` in the context; `owner` keeps it alive.
+    pub fn function(meta: Meta, run: RunFn, owner: Option<Arc<dyn Any + Send + Sync>>) -> Engine {
+        Engine { meta: Arc::new(meta), code: Code::Function { run, _owner: owner } }
+    }
+
+    /// An interpreter.
+    pub fn interpreter(meta: Meta, interpreter: Arc<dyn Interpret>) -> Engine {
+        Engine { meta: Arc::new(meta), code: Code::Interpreter(interpreter) }
+    }
+
+    /// What the program is.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// Makes a context with this `Env`, and what runs the program in it.
+    ///
+    /// # Safety
+    /// The `Env` must stay where it is, alone to the runner whenever that runs, for as long as the runner lives.
+    pub unsafe fn runner<B: crate::env::Buffers + Kind>(&self, env: *mut WorkerEnv<B>) -> Runner {
+        let mut ctx = Box::new(Ctx::new(self.meta.counters.len(), self.meta.vars as usize));
+        // SAFETY: promised by the caller.
+        unsafe { ctx.attach(env) };
+        let call = match &self.code {
+            Code::Function { run, .. } => Call::Function(*run),
+            #[cfg(feature = "dpdk")]
+            Code::Static { mbuf, .. } if B::MBUF => Call::Function(*mbuf),
+            Code::Static { heap, .. } => Call::Function(*heap),
+            Code::Interpreter(interpreter) => Call::Interpreter(interpreter.clone(), env as *mut (dyn Env + 'static)),
+        };
+        Runner { ctx, call, _engine: self.clone() }
+    }
+}
+
+/// Which kind of packets an `Env` holds, so that static code made for it is taken.
+pub trait Kind: 'static {
+    /// Whether they are DPDK's.
+    const MBUF: bool;
+}
+
+/// A program in one worker: its code and its context.
+pub struct Runner {
+    ctx: Box<Ctx>,
+    call: Call,
+    _engine: Engine,
+}
+
+enum Call {
+    Function(RunFn),
+    Interpreter(Arc<dyn Interpret>, *mut dyn Env),
+}
+
+// SAFETY: the context and the `Env` belong to one worker and move to its thread together.
+unsafe impl Send for Runner {}
+
+impl Runner {
+    /// Runs the program over a burst.
+    #[inline(always)]
+    pub fn run(&mut self, burst: &mut Burst, entry: u16) {
+        match &self.call {
+            // SAFETY: the context has the `Env` attached that `runner` was promised, and sizes from the description.
+            Call::Function(run) => unsafe { run(&mut *self.ctx, burst, entry) },
+            Call::Interpreter(interpreter, env) => {
+                // SAFETY: `runner` was promised that the `Env` lives and is alone to this run.
+                let env = unsafe { &mut **env };
+                interpreter.run(env, &mut self.ctx, burst);
+            }
+        }
+    }
+
+    /// The context, for its counters.
+    pub fn ctx(&mut self) -> &mut Ctx {
+        &mut self.ctx
+    }
+}

@@ -1,0 +1,343 @@
+//! The [`Env`] of a worker: connections, learning, and the outputs of a burst until it is committed.
+//!
+//! It is generic over where packets live ([`Buffers`]): packet buffers of DPDK, or heap memory for `replay` and tests.
+//! Outputs of a packet collect in a list (in the order they were asked for) and reach a [`Sink`] in [`WorkerEnv::commit`];
+//! until then they can be discarded. A packet with one output and nothing after it never touches the list: its verdict says
+//! the port.
+
+use core::ffi::c_void;
+use std::sync::Arc;
+
+use pipec_abi::{BURST, Burst, CtPoint, Ctx, DropReason, Emit, Env, Verdict};
+
+use crate::conntrack::Tracker;
+use crate::fdb::{self, Fdb};
+
+/// A packet, as whoever owns its memory knows it.
+pub type Handle = *mut c_void;
+
+/// Where packets live.
+pub trait Buffers {
+    /// A copy of packet `i` of the burst as it is now, or nothing when no buffer is free.
+    fn copy(&mut self, burst: &Burst, i: usize) -> Option<Handle>;
+    /// Another holder of the same bytes, which nobody writes any more.
+    fn share(&mut self, pkt: Handle) -> Option<Handle>;
+    /// Removes the four bytes of the outer VLAN tag of a packet that nobody else holds.
+    fn strip_tag(&mut self, pkt: Handle);
+    /// Gives up one hold of a packet.
+    fn free(&mut self, pkt: Handle);
+    /// Length of the frame in bytes.
+    fn frame_len(&self, pkt: Handle) -> u32;
+}
+
+/// Where a burst's packets go when it is committed. Each packet, and each copy, reaches it exactly once.
+pub trait Sink<B: Buffers> {
+    /// Packet `pkt` goes out of `port`.
+    fn send(&mut self, buffers: &mut B, port: u16, pkt: Handle, len: u32, copy: bool);
+    /// Packet `pkt`, received on `in_port`, is dropped.
+    fn drop(&mut self, buffers: &mut B, in_port: u16, pkt: Handle, len: u32, reason: DropReason);
+    /// A copy of a packet, meant for `port`, could not be made.
+    fn lost(&mut self, port: u16, reason: DropReason);
+    /// All packets of the burst go out of `port`.
+    fn send_all(&mut self, buffers: &mut B, port: u16, burst: &Burst) {
+        for i in 0..burst.len() {
+            self.send(buffers, port, burst.pkt(i), burst.frame_len(i), false);
+        }
+    }
+}
+
+/// Outputs of one burst at the most; beyond it packets fail under [`DropReason::Outputs`].
+const MAX_OUTPUTS: usize = 8192;
+/// Bytes that `save` remembers: more than any program reads or writes of a frame.
+const SAVE_BYTES: usize = 512;
+/// The end of a list.
+const END: u16 = u16::MAX;
+
+/// One output that was asked for.
+#[derive(Clone, Copy)]
+struct Out {
+    /// A copy made then, or null for the packet itself.
+    copy: Handle,
+    port: u16,
+    next: u16,
+}
+
+/// What `save` remembered.
+struct Saved {
+    len: usize,
+    bytes: [u8; SAVE_BYTES],
+}
+
+/// The `Env` of a worker.
+pub struct WorkerEnv<B: Buffers> {
+    /// Where packets live.
+    pub buffers: B,
+    tracker: Tracker,
+    fdb: Arc<Fdb>,
+    /// Program ports that `flood` and `normal` send to.
+    flood: Vec<u16>,
+    outs: Vec<Out>,
+    /// First and last output of each packet.
+    lists: [(u16, u16); BURST],
+    saved: Vec<Saved>,
+    saves: usize,
+    /// Copies for which there was no buffer, as (port, number), since the last commit.
+    lost: Vec<(u16, DropReason)>,
+}
+
+// SAFETY: the handles in it belong to this worker alone; it moves to its thread as a whole.
+unsafe impl<B: Buffers + Send> Send for WorkerEnv<B> {}
+
+impl<B: Buffers> WorkerEnv<B> {
+    /// An `Env` for a program whose ports `flood` are attached and flood.
+    pub fn new(buffers: B, tracker: Tracker, fdb: Arc<Fdb>, flood: Vec<u16>) -> WorkerEnv<B> {
+        WorkerEnv {
+            buffers,
+            tracker,
+            fdb,
+            flood,
+            outs: Vec::with_capacity(MAX_OUTPUTS),
+            lists: [(END, END); BURST],
+            saved: Vec::new(),
+            saves: 0,
+            lost: Vec::with_capacity(MAX_OUTPUTS),
+        }
+    }
+
+    /// Starts a burst: forgets the last one.
+    #[inline(always)]
+    pub fn begin(&mut self, now_ns: u64) {
+        self.tracker.begin(now_ns);
+    }
+
+    /// Hands every packet and copy of the burst to the sink, in order.
+    #[inline(always)]
+    pub fn commit<S: Sink<B>>(&mut self, burst: &Burst, sink: &mut S) {
+        let n = burst.len();
+        if n == 0 {
+            return;
+        }
+        let verdicts = burst.verdicts();
+        let first = verdicts[0];
+        let mut differ = 0u16;
+        for verdict in &verdicts[..n] {
+            differ |= verdict.0 ^ first.0;
+        }
+        match first.port() {
+            Some(port) if differ == 0 => sink.send_all(&mut self.buffers, port, burst),
+            _ => self.commit_each(burst, sink),
+        }
+    }
+
+    #[inline(never)]
+    fn commit_each<S: Sink<B>>(&mut self, burst: &Burst, sink: &mut S) {
+        for i in 0..burst.len() {
+            self.commit_one(burst, i, sink);
+        }
+        self.end_commit(sink);
+    }
+
+    /// Hands packet `i` and its copies to the sink.
+    #[inline]
+    pub fn commit_one<S: Sink<B>>(&mut self, burst: &Burst, i: usize, sink: &mut S) {
+        let verdict = burst.verdict(i);
+        let (pkt, len) = (burst.pkt(i), burst.frame_len(i));
+        match (verdict.port(), verdict.reason()) {
+            (Some(port), _) => sink.send(&mut self.buffers, port, pkt, len, false),
+            (None, Some(reason)) => sink.drop(&mut self.buffers, burst.in_port(i), pkt, len, reason),
+            (None, None) => self.commit_list(i, pkt, len, sink),
+        }
+    }
+
+    /// Ends a commit that went packet by packet: forgets the lists, and tells of copies that could not be made.
+    pub fn end_commit<S: Sink<B>>(&mut self, sink: &mut S) {
+        self.outs.clear();
+        for (port, reason) in self.lost.drain(..) {
+            sink.lost(port, reason);
+        }
+    }
+
+    /// Commits a packet with several outputs: the last that shares it gets the packet itself.
+    #[cold]
+    fn commit_list<S: Sink<B>>(&mut self, i: usize, pkt: Handle, len: u32, sink: &mut S) {
+        let mut shares = 0;
+        let mut at = self.lists[i].0;
+        while at != END {
+            let out = self.outs[usize::from(at)];
+            shares += usize::from(out.copy.is_null());
+            at = out.next;
+        }
+        let moved = shares > 0;
+        let mut at = self.lists[i].0;
+        while at != END {
+            let out = self.outs[usize::from(at)];
+            if !out.copy.is_null() {
+                let len = self.buffers.frame_len(out.copy);
+                sink.send(&mut self.buffers, out.port, out.copy, len, true);
+            } else {
+                shares -= 1;
+                let held = if shares == 0 { Some(pkt) } else { self.buffers.share(pkt) };
+                match held {
+                    Some(held) => sink.send(&mut self.buffers, out.port, held, len, shares > 0),
+                    None => sink.lost(out.port, DropReason::NoMbuf),
+                }
+            }
+            at = out.next;
+        }
+        if !moved {
+            self.buffers.free(pkt);
+        }
+        self.lists[i] = (END, END);
+    }
+
+    /// Adds an output to packet `i`'s list; `copy` is null for the packet itself.
+    fn list(&mut self, burst: &mut Burst, i: usize, port: u16, copy: Handle) -> bool {
+        if self.outs.len() >= MAX_OUTPUTS {
+            return false;
+        }
+        let at = self.outs.len() as u16;
+        self.outs.push(Out { copy, port, next: END });
+        let (head, tail) = &mut self.lists[i];
+        match self.outs.get_mut(usize::from(*tail)) {
+            Some(last) if *tail != END => last.next = at,
+            _ => *head = at,
+        }
+        *tail = at;
+        burst.set_verdict(i, Verdict::LISTED);
+        true
+    }
+
+    /// Sends packet `i` to every port that floods but `in_port`; how many.
+    fn flood_ports(&mut self, burst: &mut Burst, i: usize, in_port: u16, how: Emit, strip: bool) -> usize {
+        let mut sent = 0;
+        for k in 0..self.flood.len() {
+            let port = self.flood[k];
+            if port != in_port {
+                self.emit_as(burst, i, port, how, strip);
+                sent += 1;
+            }
+        }
+        sent
+    }
+
+    /// `emit`, without the outer tag if `strip`.
+    #[inline]
+    fn emit_as(&mut self, burst: &mut Burst, i: usize, port: u16, how: Emit, strip: bool) {
+        let copy = if how == Emit::Share && !strip {
+            core::ptr::null_mut()
+        } else {
+            match self.buffers.copy(burst, i) {
+                Some(copy) if strip => {
+                    self.buffers.strip_tag(copy);
+                    copy
+                }
+                Some(copy) => copy,
+                None => {
+                    if self.lost.len() < MAX_OUTPUTS {
+                        self.lost.push((port, DropReason::NoMbuf));
+                    }
+                    return burst.drop_if_unsent(i, DropReason::NoMbuf);
+                }
+            }
+        };
+        if !self.list(burst, i, port, copy) {
+            if !copy.is_null() {
+                self.buffers.free(copy);
+            }
+            self.discard(burst, i, DropReason::Outputs);
+        }
+    }
+
+    /// Discards the outputs of packet `i` and drops it.
+    #[cold]
+    fn discard(&mut self, burst: &mut Burst, i: usize, reason: DropReason) {
+        let mut at = self.lists[i].0;
+        while at != END {
+            let out = self.outs[usize::from(at)];
+            if !out.copy.is_null() {
+                self.buffers.free(out.copy);
+            }
+            at = out.next;
+        }
+        self.lists[i] = (END, END);
+        burst.set_verdict(i, Verdict::drop(reason));
+    }
+}
+
+impl<B: Buffers> Env for WorkerEnv<B> {
+    #[inline(always)]
+    fn ct_prepare(&mut self, _ctx: &mut Ctx, burst: &Burst, set: u32, zone: u16) {
+        self.tracker.prepare(burst, set, zone);
+    }
+
+    #[inline(always)]
+    fn ct(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, point: &CtPoint, zone: u16) -> u32 {
+        self.tracker.ct(ctx.ct(i), burst, i, point, zone)
+    }
+
+    fn emit(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize, port: u16, how: Emit) {
+        self.emit_as(burst, i, port, how, false);
+    }
+
+    fn flood(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize, in_port: u16, how: Emit) {
+        if self.flood_ports(burst, i, in_port, how, false) == 0 {
+            burst.drop_if_unsent(i, DropReason::L2NoPort);
+        }
+    }
+
+    /// SEMANTICS 3: every port is a trunk of all VLANs, so the VLAN only separates what is learned.
+    fn normal(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize, in_port: u16, how: Emit) {
+        let data = burst.bytes(i);
+        let l2 = pipec_abi::header::l2(data, 1);
+        let tpid = pipec_abi::header::load16(data, 12);
+        let cut = l2.tci() == 0 && (tpid == 0x8100 || tpid == 0x88a8);
+        let (mut dst, mut src) = ([0; 6], [0; 6]);
+        dst.copy_from_slice(&data[..6]);
+        src.copy_from_slice(&data[6..12]);
+        if cut {
+            return burst.drop_if_unsent(i, DropReason::L2Vlan);
+        }
+        if fdb::is_reserved(&dst) {
+            return burst.drop_if_unsent(i, DropReason::L2Reserved);
+        }
+        let (vlan, now_ns) = (l2.tci() & 0xfff, burst.now_ns());
+        let strip = l2.tci() != 0 && vlan == 0; // a priority tag is not sent on
+        if src[0] & 1 == 0 {
+            self.fdb.learn(vlan, src, in_port, now_ns);
+        }
+        let known = if dst[0] & 1 == 0 { self.fdb.lookup(vlan, dst, now_ns) } else { None };
+        match known {
+            Some(port) if port == in_port => burst.drop_if_unsent(i, DropReason::L2Hairpin),
+            Some(port) => self.emit_as(burst, i, port, how, strip),
+            None if self.flood_ports(burst, i, in_port, how, strip) == 0 => {
+                burst.drop_if_unsent(i, DropReason::L2NoPort);
+            }
+            None => {}
+        }
+    }
+
+    #[cold]
+    fn save(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize) {
+        if self.saves == self.saved.len() {
+            self.saved.push(Saved { len: 0, bytes: [0; SAVE_BYTES] }); // at most as often as clones nest; then reused
+        }
+        let saved = &mut self.saved[self.saves];
+        let data = burst.bytes(i);
+        saved.len = data.len().min(SAVE_BYTES);
+        saved.bytes[..saved.len].copy_from_slice(&data[..saved.len]);
+        self.saves += 1;
+    }
+
+    #[cold]
+    fn restore(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize) {
+        self.saves -= 1;
+        let saved = &self.saved[self.saves];
+        burst.bytes_mut(i)[..saved.len].copy_from_slice(&saved.bytes[..saved.len]);
+    }
+
+    #[cold]
+    fn fail(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize, reason: DropReason) {
+        self.discard(burst, i, reason);
+        self.saves = 0;
+    }
+}
