@@ -121,6 +121,8 @@ pub struct Rule {
     pub cond: Cond,
     /// What it does.
     pub actions: Vec<Action>,
+    /// Its source text on one line, for counters and traces.
+    pub text: String,
     /// Where it stands.
     pub span: Span,
 }

@@ -26,6 +26,8 @@ pub struct CEnv {
     pub arp: extern "C" fn(&Burst, u32, u64) -> u64,
     pub set: extern "C" fn(&mut Burst, u32, u32, u64, u64, u32),
     pub dec_ttl: extern "C" fn(&mut Burst, u32, u32) -> u32,
+    pub clear: extern "C" fn(&mut Ctx, u32),
+    pub enter: extern "C" fn(&mut Ctx, u32) -> u32,
 }
 
 /// Byte offsets of the table's functions, for the JIT.
@@ -47,6 +49,8 @@ pub mod offset {
     pub const ARP: usize = offset_of!(CEnv, arp);
     pub const SET: usize = offset_of!(CEnv, set);
     pub const DEC_TTL: usize = offset_of!(CEnv, dec_ttl);
+    pub const CLEAR: usize = offset_of!(CEnv, clear);
+    pub const ENTER: usize = offset_of!(CEnv, enter);
 }
 
 /// The table for an `Env` of type `E`.
@@ -69,6 +73,8 @@ impl<E: Env> Table<E> {
         arp,
         set,
         dec_ttl,
+        clear,
+        enter,
     };
 }
 
@@ -141,6 +147,16 @@ extern "C" fn set(burst: &mut Burst, i: u32, target: u32, high: u64, low: u64, v
 
 extern "C" fn dec_ttl(burst: &mut Burst, i: u32, vlan_limit: u32) -> u32 {
     u32::from(edit::dec_ttl(burst.bytes_mut(i as usize), vlan_limit) == Ttl::Expired)
+}
+
+extern "C" fn clear(ctx: &mut Ctx, i: u32) {
+    ctx.start_packet();
+    ctx.vars(i as usize).fill(0);
+    *ctx.ct(i as usize) = crate::CtView::CLEAR;
+}
+
+extern "C" fn enter(ctx: &mut Ctx, back: u32) -> u32 {
+    u32::from(ctx.enter(back != 0))
 }
 
 /// An [`Env`] that goes through the table of a context: what the code of a library is given.

@@ -5,6 +5,11 @@ use core::ffi::c_void;
 use crate::cenv::{CEnv, Table};
 use crate::{BURST, CtView, Env};
 
+/// Tables that a packet passes at the most.
+pub const MAX_TABLES: u32 = 4096;
+/// How deep tables call each other at the most, forward calls not counted.
+pub const MAX_DEPTH: u32 = 64;
+
 /// Packets and bytes that came to one place of a program. Plain words of one worker; readers sum over workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -145,10 +150,26 @@ impl Ctx {
         self.resubmits = 0;
     }
 
-    /// How many tables the current packet is deep, and how many it has passed.
-    #[inline(always)]
-    pub fn nesting(&mut self) -> (&mut u32, &mut u32) {
-        (&mut self.depth, &mut self.resubmits)
+    /// Counts a table that the current packet passes; `back` if it nests deeper. 1 if it has passed too many, 2 if it is too
+    /// deep, else 0.
+    pub fn enter(&mut self, back: bool) -> u8 {
+        self.resubmits += 1;
+        self.depth += u32::from(back);
+        match (self.resubmits > MAX_TABLES, self.depth > MAX_DEPTH) {
+            (true, _) => 1,
+            (_, true) => 2,
+            _ => 0,
+        }
+    }
+
+    /// How many tables the current packet is deep.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Comes back from tables.
+    pub fn set_depth(&mut self, depth: u32) {
+        self.depth = depth;
     }
 }
 

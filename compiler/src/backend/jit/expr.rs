@@ -1,0 +1,192 @@
+//! Expressions of a plan as CLIF. All are 64-bit words.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{BlockArg, InstBuilder, Value as Clif, types};
+use pipec_abi::{CtView, burst, cenv, ctx};
+
+use super::body::{Body, TRUSTED, UNALIGNED, imm};
+use crate::plan::code::{Base, CtPart, Expr, Op};
+
+impl Body<'_, '_> {
+    /// The expression's value.
+    pub fn expr(&mut self, e: &Expr) -> Clif {
+        match e {
+            Expr::Const(value) => self.b.ins().iconst(types::I64, *value as i64),
+            Expr::Value(value) => self.value(*value),
+            Expr::Len => self.frame_len(),
+            Expr::InPort => {
+                let at = self.indexed(1);
+                self.b.ins().uload16(types::I64, TRUSTED, at, imm(burst::offset::IN_PORT))
+            }
+            Expr::LookupPort => self.lookup_port,
+            Expr::Load { base, offset, bytes } => self.load(*base, *offset, *bytes),
+            Expr::Var(word) => {
+                let at = self.vars();
+                self.b.ins().load(types::I64, TRUSTED, at, imm(usize::from(*word) * 8))
+            }
+            Expr::Ct(part) => self.ct_part(*part),
+            Expr::L2 => self.l2(),
+            Expr::L3(l2) => self.parse(cenv::offset::L3, *l2),
+            Expr::L4(l3) => self.parse(cenv::offset::L4, *l3),
+            Expr::Arp(l2) => self.parse(cenv::offset::ARP, *l2),
+            Expr::Op(op, a, b) => {
+                if let Some(cond) = self.comparison(e) {
+                    return self.b.ins().uextend(types::I64, cond);
+                }
+                let (a, b) = (self.expr(a), self.expr(b));
+                match op {
+                    Op::And => self.b.ins().band(a, b),
+                    Op::Or => self.b.ins().bor(a, b),
+                    Op::Add => self.b.ins().iadd(a, b),
+                    Op::Sub => self.b.ins().isub(a, b),
+                    Op::Shl => self.b.ins().ishl(a, b),
+                    _ => self.b.ins().ushr(a, b),
+                }
+            }
+            Expr::Guard(cond, value) => self.guard(cond, value),
+        }
+    }
+
+    /// A word that is not 0 exactly if the expression is not: what a branch tests.
+    pub fn condition(&mut self, e: &Expr) -> Clif {
+        match self.comparison(e) {
+            Some(cond) => cond,
+            None => self.expr(e),
+        }
+    }
+
+    /// A comparison as an 8-bit truth value.
+    fn comparison(&mut self, e: &Expr) -> Option<Clif> {
+        let Expr::Op(op, a, b) = e else { return None };
+        let code = match op {
+            Op::Eq => IntCC::Equal,
+            Op::Ne => IntCC::NotEqual,
+            Op::Lt => IntCC::UnsignedLessThan,
+            Op::Le => IntCC::UnsignedLessThanOrEqual,
+            _ => return None,
+        };
+        if let (Op::Eq, Expr::Const(0), Some(inner)) = (op, &**b, self.comparison(a)) {
+            return Some(self.b.ins().icmp_imm_u(IntCC::Equal, inner, 0));
+        }
+        if let (Op::Eq | Op::Ne, Some((raw, value))) = (op, self.unswapped(a, b)) {
+            return Some(self.b.ins().icmp_imm_u(code, raw, value as i64));
+        }
+        let a = self.expr(a);
+        Some(match &**b {
+            Expr::Const(value) if i32::try_from(*value).is_ok() => self.b.ins().icmp_imm_u(code, a, *value as i64),
+            b => {
+                let b = self.expr(b);
+                self.b.ins().icmp(code, a, b)
+            }
+        })
+    }
+
+    /// `load == constant` needs no byte swap: the constant is swapped instead.
+    fn unswapped(&mut self, a: &Expr, b: &Expr) -> Option<(Clif, u64)> {
+        let (Expr::Load { base, offset, bytes: bytes @ (2 | 4) }, Expr::Const(value)) = (a, b) else { return None };
+        let at = self.address(*base);
+        let offset = imm(usize::from(*offset));
+        Some(if *bytes == 2 {
+            let swapped = u16::try_from(*value).ok()?.swap_bytes();
+            (self.b.ins().load(types::I16, UNALIGNED, at, offset), u64::from(swapped))
+        } else {
+            let swapped = u32::try_from(*value).ok()?.swap_bytes();
+            (self.b.ins().load(types::I32, UNALIGNED, at, offset), u64::from(swapped))
+        })
+    }
+
+    fn guard(&mut self, cond: &Expr, value: &Expr) -> Clif {
+        let cond = self.condition(cond);
+        let (then, join) = (self.b.create_block(), self.b.create_block());
+        let result = self.b.append_block_param(join, types::I64);
+        let zero = self.b.ins().iconst(types::I64, 0);
+        self.b.ins().brif(cond, then, &[], join, &[BlockArg::Value(zero)]);
+        self.b.switch_to_block(then);
+        let value = self.expr(value);
+        self.b.ins().jump(join, &[BlockArg::Value(value)]);
+        self.b.switch_to_block(join);
+        result
+    }
+
+    fn address(&mut self, base: Base) -> Clif {
+        let frame = self.frame();
+        match base {
+            Base::Frame => frame,
+            Base::At(value) => {
+                let value = self.value(value);
+                self.b.ins().iadd(frame, value)
+            }
+        }
+    }
+
+    /// A big-endian number of 1, 2, 4, 6 or 8 bytes.
+    fn load(&mut self, base: Base, offset: u16, bytes: u8) -> Clif {
+        let at = self.address(base);
+        let offset = usize::from(offset);
+        match bytes {
+            1 => self.b.ins().uload8(types::I64, UNALIGNED, at, imm(offset)),
+            2 => self.swapped(types::I16, at, offset),
+            4 => self.swapped(types::I32, at, offset),
+            6 => {
+                let high = self.swapped(types::I32, at, offset);
+                let low = self.swapped(types::I16, at, offset + 4);
+                let high = self.b.ins().ishl_imm_u(high, 16);
+                self.b.ins().bor(high, low)
+            }
+            _ => self.swapped(types::I64, at, offset),
+        }
+    }
+
+    fn swapped(&mut self, ty: types::Type, at: Clif, offset: usize) -> Clif {
+        let raw = self.b.ins().load(ty, UNALIGNED, at, imm(offset));
+        let value = self.b.ins().bswap(raw);
+        if ty == types::I64 { value } else { self.b.ins().uextend(types::I64, value) }
+    }
+
+    /// Parses Ethernet: in place unless there is a tag or no type.
+    fn l2(&mut self) -> Clif {
+        let frame = self.frame();
+        let eth_type = self.swapped(types::I16, frame, 12);
+        let (slow, join) = (self.b.create_block(), self.b.create_block());
+        let result = self.b.append_block_param(join, types::I64);
+        let small = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, eth_type, 0x600);
+        let tag = self.b.ins().icmp_imm_u(IntCC::Equal, eth_type, 0x8100);
+        let service_tag = self.b.ins().icmp_imm_u(IntCC::Equal, eth_type, 0x88a8);
+        let any = self.b.ins().bor(small, tag);
+        let any = self.b.ins().bor(any, service_tag);
+        let end = self.b.ins().iconst(types::I64, 14 << 16);
+        let fast = self.b.ins().bor(eth_type, end);
+        self.b.set_cold_block(slow);
+        self.b.ins().brif(any, slow, &[], join, &[BlockArg::Value(fast)]);
+        self.b.switch_to_block(slow);
+        let i = self.i32();
+        let limit = self.b.ins().iconst(types::I32, i64::from(self.shared.plan.vlan_limit));
+        let burst = self.burst;
+        let parsed = self.call(cenv::offset::L2, &[burst, i, limit], Some(types::I64));
+        self.b.ins().jump(join, &[BlockArg::Value(parsed)]);
+        self.b.switch_to_block(join);
+        result
+    }
+
+    fn parse(&mut self, function: usize, below: crate::plan::code::Value) -> Clif {
+        let (i, burst, below) = (self.i32(), self.burst, self.value(below));
+        self.call(function, &[burst, i, below], Some(types::I64))
+    }
+
+    fn ct_part(&mut self, part: CtPart) -> Clif {
+        let at = self.ct_view();
+        let offset = ctx::offset::CT
+            + match part {
+                CtPart::State => std::mem::offset_of!(CtView, state),
+                CtPart::Zone => std::mem::offset_of!(CtView, zone),
+                CtPart::Mark => std::mem::offset_of!(CtView, mark),
+                CtPart::LabelHigh => std::mem::offset_of!(CtView, label),
+                CtPart::LabelLow => std::mem::offset_of!(CtView, label) + 8,
+            };
+        if matches!(part, CtPart::LabelHigh | CtPart::LabelLow) {
+            return self.b.ins().load(types::I64, TRUSTED, at, imm(offset));
+        }
+        let word = self.b.ins().load(types::I32, TRUSTED, at, imm(offset));
+        self.b.ins().uextend(types::I64, word)
+    }
+}

@@ -1,0 +1,258 @@
+//! Statements and expressions of a plan as Rust.
+
+use pipec_abi::Emit;
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::Lifetime;
+
+use super::function_name;
+use crate::plan::Plan;
+use crate::plan::code::{Base, CtPart, Expr, Label, Op, Stmt, Value};
+
+/// A body: its statements, in a function with `env`, `ctx`, `burst` and `i`.
+pub fn body(stmts: &[Stmt], plan: &Plan) -> TokenStream {
+    let stmts = stmts.iter().map(|s| stmt(s, plan));
+    quote! { #(#stmts)* }
+}
+
+fn name(value: Value) -> proc_macro2::Ident {
+    format_ident!("v{}", value.0)
+}
+
+fn lifetime(label: Label) -> Lifetime {
+    Lifetime::new(&format!("'b{}", label.0), proc_macro2::Span::call_site())
+}
+
+fn how(how: Emit) -> TokenStream {
+    match how {
+        Emit::Share => quote!(Emit::Share),
+        Emit::Copy => quote!(Emit::Copy),
+    }
+}
+
+fn variant(reason: impl std::fmt::Debug) -> proc_macro2::Ident {
+    format_ident!("{}", format!("{reason:?}"))
+}
+
+fn stmt(stmt: &Stmt, plan: &Plan) -> TokenStream {
+    match stmt {
+        Stmt::Let(value, e) => {
+            let (value, e) = (name(*value), expr(e));
+            quote! { let #value: u64 = #e; }
+        }
+        Stmt::If { cond, then, otherwise } => {
+            let (cond, then) = (condition(cond), body(then, plan));
+            if otherwise.is_empty() {
+                return quote! { if #cond { #then } };
+            }
+            let otherwise = body(otherwise, plan);
+            quote! { if #cond { #then } else { #otherwise } }
+        }
+        Stmt::Block(label, stmts) => {
+            let (label, stmts) = (lifetime(*label), body(stmts, plan));
+            quote! { #label: { #stmts } }
+        }
+        Stmt::Break(label) => {
+            let label = lifetime(*label);
+            quote! { break #label; }
+        }
+        Stmt::Return(code) => quote! { return #code; },
+        Stmt::Count(counter) => {
+            let counter = *counter as usize;
+            quote! { ctx.count(#counter, burst.frame_len(i)); }
+        }
+        Stmt::Verdict(word) => quote! { burst.set_verdict(i, Verdict(#word)); },
+        Stmt::DropIfUnsent(reason) => {
+            let reason = variant(reason);
+            quote! { burst.drop_if_unsent(i, DropReason::#reason); }
+        }
+        Stmt::Suspend { point, prepare } => {
+            let prepare = prepare.map(|set| {
+                let set = usize::from(set);
+                quote! { sets[#set] |= 1 << i; }
+            });
+            quote! { burst.suspend(i, #point); #prepare }
+        }
+        Stmt::Ct { state, point, zone } => {
+            let (state, point, zone) = (name(*state), usize::from(*point), expr(zone));
+            quote! { let #state = u64::from(env.ct(ctx, burst, i, &CT_POINTS[#point], (#zone) as u16)); }
+        }
+        Stmt::CtClear => quote! { *ctx.ct(i) = CtView::CLEAR; },
+        Stmt::Emit { port, how: h } => {
+            let h = how(*h);
+            quote! { env.emit(ctx, burst, i, #port, #h); }
+        }
+        Stmt::EmitIn { how: h } => {
+            let h = how(*h);
+            quote! { env.emit(ctx, burst, i, burst.in_port(i), #h); }
+        }
+        Stmt::Flood { how: h } => {
+            let h = how(*h);
+            quote! { env.flood(ctx, burst, i, burst.in_port(i), #h); }
+        }
+        Stmt::Normal { how: h } => {
+            let h = how(*h);
+            quote! { env.normal(ctx, burst, i, burst.in_port(i), #h); }
+        }
+        Stmt::Set { target, high, low } => {
+            let (target, limit, low) = (variant(target), plan.vlan_limit, expr(low));
+            let value = match high {
+                Expr::Const(0) => quote! { u128::from(#low) },
+                high => {
+                    let high = expr(high);
+                    quote! { u128::from(#high) << 64 | u128::from(#low) }
+                }
+            };
+            quote! {
+                {
+                    let value = #value;
+                    edit::set(burst.bytes_mut(i), Target::#target, value, #limit);
+                }
+            }
+        }
+        Stmt::DecTtl { expired } => {
+            let (expired, limit) = (name(*expired), plan.vlan_limit);
+            quote! { let #expired = u64::from(edit::dec_ttl(burst.bytes_mut(i), #limit) == Ttl::Expired); }
+        }
+        Stmt::SetVar { word, value } => {
+            let (word, value) = (usize::from(*word), expr(value));
+            quote! { { let value = #value; ctx.vars(i)[#word] = value; } }
+        }
+        Stmt::Call { result, function, in_port } => {
+            let k = usize::from(*function);
+            let (result, callee) = (name(*result), function_name(k, &plan.functions[k].name));
+            let port = in_port.map_or(quote!(burst.in_port(i)), |port| quote!(#port));
+            quote! {
+                let port = #port;
+                let #result = u64::from(#callee(env, ctx, burst, i, port));
+            }
+        }
+        Stmt::Clear => quote! {
+            ctx.start_packet();
+            ctx.vars(i).fill(0);
+            *ctx.ct(i) = CtView::CLEAR;
+        },
+        Stmt::Enter { exceeded, back } => {
+            let exceeded = name(*exceeded);
+            quote! { let #exceeded = u64::from(ctx.enter(#back)); }
+        }
+        Stmt::Depth(value) => {
+            let value = name(*value);
+            quote! { let #value = u64::from(ctx.depth()); }
+        }
+        Stmt::SetDepth(value) => {
+            let value = name(*value);
+            quote! { ctx.set_depth(#value as u32); }
+        }
+        Stmt::Save => quote! { env.save(ctx, burst, i); },
+        Stmt::Restore => quote! { env.restore(ctx, burst, i); },
+        Stmt::SetCt(parts) => {
+            let [state, zone, mark, high, low] = parts.map(name);
+            quote! {
+                *ctx.ct(i) = CtView {
+                    state: #state as u32, zone: #zone as u32, mark: #mark as u32, reserved: 0, label: [#high, #low],
+                };
+            }
+        }
+        Stmt::Fail(reason) => {
+            let reason = variant(reason);
+            quote! { env.fail(ctx, burst, i, DropReason::#reason); }
+        }
+    }
+}
+
+fn expr(e: &Expr) -> TokenStream {
+    match e {
+        Expr::Const(value) => {
+            let value = proc_macro2::Literal::u64_suffixed(*value);
+            quote!(#value)
+        }
+        Expr::Value(value) => {
+            let value = name(*value);
+            quote!(#value)
+        }
+        Expr::Len => quote!(u64::from(burst.frame_len(i))),
+        Expr::InPort => quote!(u64::from(burst.in_port(i))),
+        Expr::LookupPort => quote!(u64::from(lookup_port)),
+        Expr::Load { base, offset, bytes } => {
+            let load = format_ident!("load{}", u32::from(*bytes) * 8);
+            let offset = usize::from(*offset);
+            let at = match base {
+                Base::Frame => quote!(#offset),
+                Base::At(value) => {
+                    let value = name(*value);
+                    quote!(#value as usize + #offset)
+                }
+            };
+            quote!(header::#load(burst.bytes(i), #at))
+        }
+        Expr::Var(word) => {
+            let word = usize::from(*word);
+            quote!(ctx.vars(i)[#word])
+        }
+        Expr::Ct(part) => match part {
+            CtPart::State => quote!(u64::from(ctx.ct(i).state)),
+            CtPart::Zone => quote!(u64::from(ctx.ct(i).zone)),
+            CtPart::Mark => quote!(u64::from(ctx.ct(i).mark)),
+            CtPart::LabelHigh => quote!(ctx.ct(i).label[0]),
+            CtPart::LabelLow => quote!(ctx.ct(i).label[1]),
+        },
+        Expr::L2 => quote!(header::l2(burst.bytes(i), VLAN_LIMIT).0),
+        Expr::L3(l2) => {
+            let l2 = name(*l2);
+            quote!(header::l3(burst.bytes(i), L2(#l2)).0)
+        }
+        Expr::L4(l3) => {
+            let l3 = name(*l3);
+            quote!(header::l4(burst.bytes(i), L3(#l3)).0)
+        }
+        Expr::Arp(l2) => {
+            let l2 = name(*l2);
+            quote!(u64::from(header::arp(burst.bytes(i), L2(#l2))))
+        }
+        Expr::Op(op, a, b) => {
+            let (x, y) = (expr(a), expr(b));
+            match op {
+                Op::And => quote!((#x & #y)),
+                Op::Or => quote!((#x | #y)),
+                Op::Add => quote!(#x.wrapping_add(#y)),
+                Op::Sub => quote!(#x.wrapping_sub(#y)),
+                Op::Shl => quote!((#x << #y)),
+                Op::Shr => quote!((#x >> #y)),
+                Op::Eq | Op::Ne | Op::Lt | Op::Le => {
+                    let c = condition(e);
+                    quote!(u64::from(#c))
+                }
+            }
+        }
+        Expr::Guard(cond, value) => {
+            let (cond, value) = (condition(cond), expr(value));
+            quote!((if #cond { #value } else { 0 }))
+        }
+    }
+}
+
+/// The expression as a `bool`: whether it is not 0.
+fn condition(e: &Expr) -> TokenStream {
+    if let Expr::Op(op, a, b) = e {
+        let (x, y) = (expr(a), expr(b));
+        match op {
+            Op::Eq if is_condition(a) && **b == Expr::Const(0) => {
+                let c = condition(a);
+                return quote!(!(#c));
+            }
+            Op::Eq => return quote!(#x == #y),
+            Op::Ne => return quote!(#x != #y),
+            Op::Lt => return quote!(#x < #y),
+            Op::Le => return quote!(#x <= #y),
+            _ => {}
+        }
+    }
+    let e = expr(e);
+    quote!(#e != 0)
+}
+
+/// Whether an expression is 0 or 1.
+fn is_condition(e: &Expr) -> bool {
+    matches!(e, Expr::Op(Op::Eq | Op::Ne | Op::Lt | Op::Le, ..))
+}

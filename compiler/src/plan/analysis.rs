@@ -1,0 +1,166 @@
+//! What tables do, directly and through the tables they reach.
+
+use pipec_abi::ctx::{MAX_DEPTH, MAX_TABLES};
+
+use crate::hir::{Action, Program, Space, TableId};
+
+/// What a list of actions does, with all it reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// Writes bytes of the packet.
+    pub writes: bool,
+    /// Sends the packet somewhere.
+    pub emits: bool,
+    /// Asks for what other packets change, or changes what they see: must run in the order of packets.
+    pub ordered: bool,
+    /// Sets or clears `ct.*`.
+    pub tracks: bool,
+    /// Sets variables.
+    pub sets_vars: bool,
+}
+
+impl Effects {
+    fn add(&mut self, other: Effects) {
+        self.writes |= other.writes;
+        self.emits |= other.emits;
+        self.ordered |= other.ordered;
+        self.tracks |= other.tracks;
+        self.sets_vars |= other.sets_vars;
+    }
+}
+
+/// What is known of the tables of a program.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    effects: Vec<Effects>,
+    /// Whether a table can reach itself.
+    pub cyclic: Vec<bool>,
+    /// In how many places a table is reached.
+    pub reached: Vec<usize>,
+    /// Whether a packet could pass too many tables, so that they are counted.
+    pub counted: bool,
+}
+
+/// Looks at all tables.
+pub fn analyse(program: &Program) -> Analysis {
+    let n = program.tables.len();
+    let mut analysis =
+        Analysis { effects: vec![Effects::default(); n], cyclic: vec![false; n], reached: vec![0; n], counted: false };
+    let mut edges = vec![Vec::new(); n];
+    for (t, table) in program.tables.iter().enumerate() {
+        for rule in &table.rules {
+            targets(&rule.actions, &mut |target| {
+                edges[t].push(usize::from(target.0));
+                analysis.reached[usize::from(target.0)] += 1;
+            });
+        }
+    }
+    analysis.reached[usize::from(program.entry.0)] += 1;
+    // Effects grow to their least fixed point; n rounds are enough.
+    for _ in 0..=n {
+        let before = analysis.effects.clone();
+        for (t, table) in program.tables.iter().enumerate() {
+            let mut all = Effects::default();
+            for rule in &table.rules {
+                all.add(analysis.of(&rule.actions));
+            }
+            analysis.effects[t] = all;
+        }
+        if before == analysis.effects {
+            break;
+        }
+    }
+    for t in 0..n {
+        analysis.cyclic[t] = reaches(&edges, t);
+    }
+    analysis.counted = analysis.cyclic.iter().any(|c| *c) || exceeds_limits(program);
+    analysis
+}
+
+impl Analysis {
+    /// What a list of actions does.
+    pub fn of(&self, actions: &[Action]) -> Effects {
+        let mut all = Effects::default();
+        for action in actions {
+            match action {
+                Action::Output(_) | Action::InPort | Action::Flood | Action::All => all.emits = true,
+                Action::Normal => {
+                    all.emits = true;
+                    all.ordered = true;
+                }
+                Action::Set { place, .. } if place.space == Space::Meta => all.sets_vars = true,
+                Action::Set { .. } | Action::DecTtl => all.writes = true,
+                Action::Ct(_) => {
+                    all.ordered = true;
+                    all.tracks = true;
+                }
+                Action::CtClear => all.tracks = true,
+                Action::Call { table, .. } | Action::Goto(table) => all.add(self.table(*table)),
+                Action::Clone(body) => all.add(self.of(body)),
+                Action::Drop | Action::Exit => {}
+            }
+        }
+        all
+    }
+
+    /// What a table does.
+    pub fn table(&self, table: TableId) -> Effects {
+        self.effects[usize::from(table.0)]
+    }
+}
+
+/// Calls `visit` for every table that a list reaches directly.
+fn targets(actions: &[Action], visit: &mut impl FnMut(TableId)) {
+    for action in actions {
+        match action {
+            Action::Call { table, .. } | Action::Goto(table) => visit(*table),
+            Action::Clone(body) => targets(body, visit),
+            _ => {}
+        }
+    }
+}
+
+fn reaches(edges: &[Vec<usize>], from: usize) -> bool {
+    let mut seen = vec![false; edges.len()];
+    let mut stack = edges[from].clone();
+    while let Some(t) = stack.pop() {
+        if t == from {
+            return true;
+        }
+        if !std::mem::replace(&mut seen[t], true) {
+            stack.extend(&edges[t]);
+        }
+    }
+    false
+}
+
+/// Whether some path of an acyclic program could pass more tables than allowed, or nest deeper.
+fn exceeds_limits(program: &Program) -> bool {
+    let n = program.tables.len();
+    let mut passed = vec![None; n];
+    // Tables in an order in which callees come first.
+    let mut stack: Vec<(usize, bool)> = (0..n).map(|t| (t, false)).collect();
+    while let Some((t, ready)) = stack.pop() {
+        if passed[t].is_some() {
+            continue;
+        }
+        if !ready {
+            stack.push((t, true));
+            for rule in &program.tables[t].rules {
+                targets(&rule.actions, &mut |target| stack.push((usize::from(target.0), false)));
+            }
+            continue;
+        }
+        let mut most = 0u64;
+        for rule in &program.tables[t].rules {
+            let mut sum = 0u64;
+            targets(&rule.actions, &mut |target| {
+                sum = sum.saturating_add(passed[usize::from(target.0)].unwrap_or(0));
+            });
+            most = most.max(sum);
+        }
+        passed[t] = Some(most.saturating_add(1));
+    }
+    // Nesting is at most the number of tables of an acyclic program; few programs have more than 64.
+    passed.iter().any(|p| p.unwrap_or(0) > u64::from(MAX_TABLES)) || n > MAX_DEPTH as usize
+}

@@ -1,0 +1,245 @@
+//! What `plan` hands to the back ends: structured code over one packet, in words of 64 bits. Back ends translate it
+//! statement by statement; every decision has been taken.
+//!
+//! ```text
+//! plan      := prefix point* function* prepare* ct_point* meta
+//! body      := stmt*                                       runs for one packet; falling off its end is `return 0`
+//! stmt      := let v = expr | if expr { stmt* } else { stmt* } | label: { stmt* } | break label | return code
+//!            | count n | verdict word | drop_if_unsent reason | suspend point prepare?
+//!            | v = ct(point, zone) | ct_clear | emit port how | emit_in how | flood how | normal how
+//!            | set target high low | v = dec_ttl | var[word] = expr | v = call function(in_port?)
+//!            | clear (vars, ct) | v = enter(back) | v = depth | set_depth v
+//!            | save | restore | set_ct v v v v v | fail reason
+//! expr      := constant | v | len | in_port | lookup_port | load(base, offset, bytes) | var[word] | ct part
+//!            | l2 | l3(v) | l4(v) | arp(v) | expr op expr | expr cmp expr | guard(expr, expr)
+//! ```
+//!
+//! A value is assigned once, before its uses and in a block around them: code never needs a merge of values.
+//! `return 0`: the packet goes on in the caller; `return 1`: it has ended; `return 2`: it has failed. In the prefix and in
+//! points all three mean the same.
+//!
+//! `load` reads a big-endian number; `plan` asks for it only where the bytes are known to be there.
+//! `guard(c, e)` is `e` where `c` is not 0, else 0, and `e` is not evaluated then.
+
+use pipec_abi::edit::Target;
+use pipec_abi::meta::Meta;
+use pipec_abi::{CtPoint, DropReason, Emit};
+
+/// A value of a body: assigned once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value(pub u32);
+
+/// A label of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Label(pub u32);
+
+/// A program, planned.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Runs for every packet of a burst first.
+    pub prefix: Vec<Stmt>,
+    /// Where packets resume, in order. Entry `k + 1` is `points[k]`.
+    pub points: Vec<Vec<Stmt>>,
+    /// Tables that are not part of the bodies above.
+    pub functions: Vec<Function>,
+    /// Zones of the sets that packets are prepared in.
+    pub prepares: Vec<u16>,
+    /// What each `ct` asks for.
+    pub ct_points: Vec<CtPoint>,
+    /// Tags that are parsed, at the most.
+    pub vlan_limit: u32,
+    /// Values that any body has, at the most.
+    pub values: u32,
+    /// What the program is.
+    pub meta: Meta,
+}
+
+/// A table as a function of a packet and the port its look-up is told.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// The table's name.
+    pub name: String,
+    /// The body.
+    pub body: Vec<Stmt>,
+}
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Stmt {
+    Let(Value, Expr),
+    If {
+        cond: Expr,
+        then: Vec<Stmt>,
+        otherwise: Vec<Stmt>,
+    },
+    Block(Label, Vec<Stmt>),
+    Break(Label),
+    Return(u8),
+    Count(u32),
+    /// Sets the verdict, as a word.
+    Verdict(u16),
+    DropIfUnsent(DropReason),
+    /// The packet waits at a point; it is prepared with the set, if there is one.
+    Suspend {
+        point: u8,
+        prepare: Option<u8>,
+    },
+    Ct {
+        state: Value,
+        point: u16,
+        zone: Expr,
+    },
+    CtClear,
+    Emit {
+        port: u16,
+        how: Emit,
+    },
+    /// To the port the packet came in by.
+    EmitIn {
+        how: Emit,
+    },
+    Flood {
+        how: Emit,
+    },
+    Normal {
+        how: Emit,
+    },
+    Set {
+        target: Target,
+        high: Expr,
+        low: Expr,
+    },
+    /// 1 if the TTL has expired.
+    DecTtl {
+        expired: Value,
+    },
+    SetVar {
+        word: u16,
+        value: Expr,
+    },
+    /// 0, 1 or 2 as the function returns.
+    Call {
+        result: Value,
+        function: u16,
+        in_port: Option<u16>,
+    },
+    /// Variables and `ct.*` are 0, depth and number of tables too.
+    Clear,
+    /// Counts a table; 1 if the packet has passed too many, 2 if it is too deep. `back`: the table is not behind the current.
+    Enter {
+        exceeded: Value,
+        back: bool,
+    },
+    /// Reads how deep the packet is.
+    Depth(Value),
+    /// Puts that back.
+    SetDepth(Value),
+    Save,
+    Restore,
+    /// Puts back `ct.*` from values: state, zone, mark, label high, label low.
+    SetCt([Value; 5]),
+    Fail(DropReason),
+}
+
+/// Part of `ct.*`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum CtPart {
+    State,
+    Zone,
+    Mark,
+    LabelHigh,
+    LabelLow,
+}
+
+/// Where a load starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// At the frame's first byte.
+    Frame,
+    /// At the byte that a value says.
+    At(Value),
+}
+
+/// An operation on words; shifts are by less than 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Op {
+    And,
+    Or,
+    Add,
+    Sub,
+    Shl,
+    Shr,
+    // comparisons, unsigned: 0 or 1
+    Eq,
+    Ne,
+    Lt,
+    Le,
+}
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Expr {
+    Const(u64),
+    Value(Value),
+    Len,
+    /// The port the packet came in by.
+    InPort,
+    /// The port a function's look-up is told.
+    LookupPort,
+    Load {
+        base: Base,
+        offset: u16,
+        bytes: u8,
+    },
+    Var(u16),
+    Ct(CtPart),
+    L2,
+    L3(Value),
+    L4(Value),
+    Arp(Value),
+    Op(Op, Box<Expr>, Box<Expr>),
+    Guard(Box<Expr>, Box<Expr>),
+}
+
+impl Expr {
+    /// `self op other`, folded where both are known.
+    pub fn op(self, op: Op, other: Expr) -> Expr {
+        if let (Expr::Const(a), Expr::Const(b)) = (&self, &other) {
+            return Expr::Const(op.eval(*a, *b));
+        }
+        match (op, &self, &other) {
+            (Op::And, _, Expr::Const(u64::MAX))
+            | (Op::Or | Op::Shl | Op::Shr | Op::Add | Op::Sub, _, Expr::Const(0)) => self,
+            (Op::Or, Expr::Const(0), _) => other,
+            (Op::And, _, Expr::Const(0)) => Expr::Const(0),
+            _ => Expr::Op(op, Box::new(self), Box::new(other)),
+        }
+    }
+
+    /// `self op constant`.
+    pub fn with(self, op: Op, constant: u64) -> Expr {
+        self.op(op, Expr::Const(constant))
+    }
+}
+
+impl Op {
+    /// What it makes of two words.
+    pub fn eval(self, a: u64, b: u64) -> u64 {
+        match self {
+            Op::And => a & b,
+            Op::Or => a | b,
+            Op::Add => a.wrapping_add(b),
+            Op::Sub => a.wrapping_sub(b),
+            Op::Shl => a << (b & 63),
+            Op::Shr => a >> (b & 63),
+            Op::Eq => u64::from(a == b),
+            Op::Ne => u64::from(a != b),
+            Op::Lt => u64::from(a < b),
+            Op::Le => u64::from(a <= b),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! How a table's rules are told apart: as a tree of tests where that is small, else as a chain, rule by rule.
+//!
+//! The tree tests each thing once on a path and drops rules that can no longer hold; it is the same decision made for every
+//! packet, with no table left at run time. It may double in size with every test, so it is counted before it is built.
+
+use super::code::{Expr, Op, Stmt};
+use super::facts::{Facts, Known, first_atom};
+use super::lower::{Lower, State};
+use crate::field::Field;
+use crate::hir::{Cond, Read, Space, View};
+
+/// Ends that a tree may have: so many, or twice the rules.
+const TREE_ENDS: usize = 48;
+
+/// Rules of a table that is told apart by a tree, at the most.
+const MAX_TREE_RULES: usize = 64;
+
+/// A rule that may still hold: its number, and what is open of its condition.
+type Open = (usize, Cond);
+
+impl<'p> Lower<'p> {
+    /// Matches the rules of the state's table, whose look-up sees `in_port` as actions do unless `own_port`.
+    pub(super) fn rules_seen_by(&mut self, own_port: bool, state: State, out: &mut Vec<Stmt>) {
+        let rules: Vec<Open> = self
+            .rules_of(&state)
+            .iter()
+            .enumerate()
+            .map(|(i, rule)| (i, if own_port { rule.cond.clone() } else { as_actions_see_port(&rule.cond) }))
+            .collect();
+        let limit = TREE_ENDS.max(2 * rules.len());
+        if rules.len() <= MAX_TREE_RULES && ends(&rules, &state.facts, limit).is_some() {
+            self.tree(rules, state, out);
+        } else {
+            self.chain(rules, state, out);
+        }
+    }
+
+    fn tree(&mut self, rules: Vec<Open>, mut state: State, out: &mut Vec<Stmt>) {
+        let rules = still_open(&rules, &state.facts);
+        let Some((rule, cond)) = rules.first() else {
+            let miss = self.rules_of(&state).len();
+            return self.take(miss, state, out);
+        };
+        let Some(atom) = first_atom(cond) else { return self.take(*rule, state, out) };
+        let cond = self.site(&mut state, out).test(&atom.read, &atom.test);
+        let mut without = state.clone();
+        state.facts.learn(&atom, true);
+        without.facts.learn(&atom, false);
+        let (mut then, mut otherwise) = (Vec::new(), Vec::new());
+        self.tree(rules.clone(), state, &mut then);
+        self.tree(rules, without, &mut otherwise);
+        out.push(Stmt::If { cond, then, otherwise });
+    }
+
+    fn chain(&mut self, rules: Vec<Open>, mut state: State, out: &mut Vec<Stmt>) {
+        self.read_ahead(&rules, &mut state, out);
+        let miss = rules.len();
+        for (rule, cond) in rules {
+            match state.facts.simplify(&cond) {
+                Known::False => {}
+                Known::True => return self.take(rule, state, out),
+                Known::Open(cond) => {
+                    let next = self.new_label();
+                    let mut inside = state.clone();
+                    let mut body = Vec::new();
+                    let parts = if let Cond::All(parts) = &cond { parts.clone() } else { vec![cond.clone()] };
+                    for part in &parts {
+                        let Known::Open(part) = inside.facts.simplify(part) else { continue };
+                        let holds = self.condition(&part, &mut inside, &mut body);
+                        let fails = holds.with(Op::Eq, 0);
+                        body.push(Stmt::If { cond: fails, then: vec![Stmt::Break(next)], otherwise: vec![] });
+                        if let (Cond::Compare(..), Some(atom)) = (&part, first_atom(&part)) {
+                            inside.facts.learn(&atom, true);
+                        }
+                    }
+                    self.take(rule, inside, &mut body);
+                    out.push(Stmt::Block(next, body));
+                    if let (Cond::Compare(..), Some(atom)) = (&cond, first_atom(&cond)) {
+                        state.facts.learn(&atom, false);
+                    }
+                }
+            }
+        }
+        self.take(miss, state, out);
+    }
+
+    /// Reads once, before a chain, what several of its rules look at.
+    fn read_ahead(&mut self, rules: &[Open], state: &mut State, out: &mut Vec<Stmt>) {
+        let mut seen: Vec<(Read, usize)> = Vec::new();
+        for (_, cond) in rules {
+            each_read(cond, &mut |read| match seen.iter_mut().find(|(r, _)| r == read) {
+                Some((_, times)) => *times += 1,
+                None => seen.push((*read, 1)),
+            });
+        }
+        for (read, times) in seen {
+            if times > 1 {
+                self.site(state, out).read(&read);
+            }
+        }
+    }
+
+    /// A condition as a word, 0 or 1, without branches.
+    fn condition(&mut self, cond: &Cond, state: &mut State, out: &mut Vec<Stmt>) -> Expr {
+        match cond {
+            Cond::True => Expr::Const(1),
+            Cond::Has(header) => self.condition(&super::facts::spell_out(*header), state, out),
+            Cond::Compare(read, test) => self.site(state, out).test(read, test),
+            Cond::Not(inner) => self.condition(inner, state, out).with(Op::Eq, 0),
+            Cond::All(parts) => self.joined(parts, Op::And, 1, state, out),
+            Cond::Any(parts) => self.joined(parts, Op::Or, 0, state, out),
+        }
+    }
+
+    fn joined(&mut self, parts: &[Cond], op: Op, start: u64, state: &mut State, out: &mut Vec<Stmt>) -> Expr {
+        let mut all = Expr::Const(start);
+        for (i, part) in parts.iter().enumerate() {
+            let part = self.condition(part, state, out);
+            all = if i == 0 { part } else { all.op(op, part) };
+        }
+        all
+    }
+}
+
+/// The rules that may hold under the facts, up to the first that surely does.
+fn still_open(rules: &[Open], facts: &Facts) -> Vec<Open> {
+    let mut open = Vec::new();
+    for (rule, cond) in rules {
+        match facts.simplify(cond) {
+            Known::False => {}
+            Known::True => {
+                open.push((*rule, Cond::True));
+                break;
+            }
+            Known::Open(cond) => open.push((*rule, cond)),
+        }
+    }
+    open
+}
+
+/// How many ends the tree would have, if not more than `limit`.
+fn ends(rules: &[Open], facts: &Facts, limit: usize) -> Option<usize> {
+    if limit == 0 {
+        return None;
+    }
+    let rules = still_open(rules, facts);
+    let Some(atom) = rules.first().and_then(|(_, cond)| first_atom(cond)) else { return Some(1) };
+    let (mut with, mut without) = (facts.clone(), facts.clone());
+    with.learn(&atom, true);
+    without.learn(&atom, false);
+    let first = ends(&rules, &with, limit - 1)?;
+    let second = ends(&rules, &without, limit.checked_sub(first)?)?;
+    (first + second <= limit).then_some(first + second)
+}
+
+fn each_read(cond: &Cond, visit: &mut impl FnMut(&Read)) {
+    match cond {
+        Cond::True => {}
+        Cond::Has(header) => each_read(&super::facts::spell_out(*header), visit),
+        Cond::Compare(read, _) => visit(read),
+        Cond::Not(inner) => each_read(inner, visit),
+        Cond::All(parts) | Cond::Any(parts) => parts.iter().for_each(|part| each_read(part, visit)),
+    }
+}
+
+/// The condition with `in_port` as actions see it: nothing overrides it for this look-up.
+fn as_actions_see_port(cond: &Cond) -> Cond {
+    match cond {
+        Cond::Compare(read, test) if read.place.space == Space::Field(Field::InPort) => {
+            Cond::Compare(Read { view: View::Action, ..*read }, test.clone())
+        }
+        Cond::Not(inner) => Cond::Not(Box::new(as_actions_see_port(inner))),
+        Cond::All(parts) => Cond::All(parts.iter().map(as_actions_see_port).collect()),
+        Cond::Any(parts) => Cond::Any(parts.iter().map(as_actions_see_port).collect()),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,32 @@
+//! The description of a planned program.
+
+use pipec_abi::meta::{CounterMeta, Meta, PortMeta, RuleMeta, TableMeta};
+
+use crate::hir::Program;
+
+/// Bytes of a frame that a program may look at or write: Ethernet, tags, IP with all it can carry, transport.
+const PARSE_DEPTH: u32 = 512;
+
+/// Describes a program whose counters count the given rules, and that has so many points.
+pub fn describe(program: &Program, counters: Vec<Vec<(u32, u32)>>, points: usize) -> Meta {
+    Meta {
+        name: program.name.clone(),
+        ports: program.ports.iter().map(|p| PortMeta { name: p.name.clone(), number: p.number }).collect(),
+        tables: program
+            .tables
+            .iter()
+            .map(|table| TableMeta {
+                name: table.name.clone(),
+                rules: table
+                    .rules
+                    .iter()
+                    .map(|rule| RuleMeta { priority: rule.priority, text: rule.text.clone() })
+                    .collect(),
+            })
+            .collect(),
+        counters: counters.into_iter().map(|rules| CounterMeta { rules }).collect(),
+        vars: u32::from(program.metadata_words),
+        points: points as u32,
+        parse_depth: PARSE_DEPTH,
+    }
+}

@@ -1,0 +1,29 @@
+//! From the HIR to code for one packet: what is tested in which order, what is inlined, where the burst's packets stop
+//! running ahead of each other. All decisions are taken here; back ends translate.
+//!
+//! In: a checked program. Out: a [`Plan`]. Never: looks at text, or at a back end.
+//!
+//! | file | decides |
+//! |---|---|
+//! | [`analysis`] | what tables do and reach; whether they are counted |
+//! | [`facts`] | what is known on a path, so that nothing is tested twice |
+//! | [`values`] | how a field is read, and when a value at hand serves |
+//! | [`lower`] | prefix, points and functions; the order of tests; copies or shares of outputs |
+//! | [`meta`] | the description that goes along |
+
+pub mod analysis;
+pub mod code;
+pub mod facts;
+mod lower;
+mod matching;
+mod meta;
+pub mod values;
+
+pub use code::Plan;
+
+use crate::hir::Program;
+
+/// Plans a checked program.
+pub fn plan(program: &Program) -> Plan {
+    lower::lower(program)
+}

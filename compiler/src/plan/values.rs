@@ -1,0 +1,366 @@
+//! Code that reads fields: where a field lies, what must hold for it to be read, and which values are at hand already.
+
+use std::collections::HashMap;
+
+use pipec_abi::header::{L3, L4};
+
+use super::code::{Base, CtPart, Expr, Op, Stmt, Value};
+use super::facts::{Facts, canonical_view, ones};
+use crate::field::{Field, Header};
+use crate::hir::{Match, Place, Read, Space, View};
+
+/// A number of up to 128 bits as words: high (0 for narrow ones) and low.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wide {
+    /// Bits 64 to 127.
+    pub high: Expr,
+    /// Bits 0 to 63.
+    pub low: Expr,
+}
+
+impl Wide {
+    /// A known number.
+    pub fn constant(value: u128) -> Wide {
+        Wide { high: Expr::Const((value >> 64) as u64), low: Expr::Const(value as u64) }
+    }
+
+    fn narrow(low: Expr) -> Wide {
+        Wide { high: Expr::Const(0), low }
+    }
+}
+
+/// What a value at hand is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Held {
+    L2,
+    L3,
+    L4,
+    Arp,
+    L3Offset,
+    L4Offset,
+    Low(Field, View),
+    High(Field, View),
+}
+
+/// Values at hand on a path.
+#[derive(Clone, Debug, Default)]
+pub struct Values {
+    held: HashMap<Held, Value>,
+    /// How the look-up of the current table sees `in_port`, where no constant is known: as a function's parameter.
+    pub lookup_port_is_parameter: bool,
+}
+
+/// Hands out names of values.
+#[derive(Clone, Debug, Default)]
+pub struct Fresh {
+    /// The next value.
+    pub value: u32,
+    /// The next label.
+    pub label: u32,
+}
+
+impl Fresh {
+    /// A new value.
+    pub fn value(&mut self) -> Value {
+        self.value += 1;
+        Value(self.value - 1)
+    }
+}
+
+/// Where code is added: the values at hand, the facts, new names, and the statements.
+pub struct Site<'a> {
+    /// Values at hand; grows.
+    pub values: &'a mut Values,
+    /// What is known.
+    pub facts: &'a Facts,
+    /// Names.
+    pub fresh: &'a mut Fresh,
+    /// Statements, to which definitions are added.
+    pub out: &'a mut Vec<Stmt>,
+}
+
+impl Values {
+    /// The packet waits: nothing is at hand when it resumes.
+    pub fn clear(&mut self) {
+        self.held.clear();
+    }
+
+    /// A field was written.
+    pub fn forget_field(&mut self, field: Field) {
+        let tag = matches!(field, Field::VlanVid | Field::VlanPcp | Field::VlanTci);
+        self.held.retain(|held, _| match held {
+            Held::Low(f, _) | Held::High(f, _) => {
+                *f != field && !(tag && matches!(f, Field::VlanVid | Field::VlanPcp | Field::VlanTci))
+            }
+            Held::L2 => !tag,
+            _ => true,
+        });
+    }
+
+    /// `ct.*` has changed.
+    pub fn forget_ct(&mut self) {
+        for field in [Field::CtState, Field::CtZone, Field::CtMark, Field::CtLabel] {
+            self.forget_field(field);
+        }
+    }
+
+    /// `ct.state` is this value.
+    pub fn hold_ct_state(&mut self, value: Value) {
+        self.held.insert(Held::Low(Field::CtState, View::Table), value);
+    }
+}
+
+impl Site<'_> {
+    fn hold(&mut self, held: Held, make: impl FnOnce(&mut Self) -> Expr) -> Value {
+        if let Some(&value) = self.values.held.get(&held) {
+            return value;
+        }
+        let expr = make(self);
+        let value = self.fresh.value();
+        self.out.push(Stmt::Let(value, expr));
+        self.values.held.insert(held, value);
+        value
+    }
+
+    fn l2(&mut self) -> Value {
+        self.hold(Held::L2, |_| Expr::L2)
+    }
+
+    fn l3(&mut self) -> Value {
+        self.hold(Held::L3, |site| Expr::L3(site.l2()))
+    }
+
+    fn l4(&mut self) -> Value {
+        self.hold(Held::L4, |site| Expr::L4(site.l3()))
+    }
+
+    fn l3_offset(&mut self) -> Base {
+        Base::At(self.hold(Held::L3Offset, |site| Expr::Value(site.l2()).with(Op::Shr, 16).with(Op::And, 0xffff)))
+    }
+
+    fn l4_offset(&mut self) -> Base {
+        Base::At(self.hold(Held::L4Offset, |site| Expr::Value(site.l4()).with(Op::And, 0xffff)))
+    }
+
+    /// What a read gives.
+    pub fn read(&mut self, read: &Read) -> Wide {
+        if let Some(value) = self.facts.constant(read) {
+            return Wide::constant(value);
+        }
+        let Place { space, offset, width } = read.place;
+        let field = match space {
+            Space::Meta => return meta(offset, width),
+            Space::Field(field) => field,
+        };
+        let whole = self.field(field, canonical_view(read));
+        let below = u32::from(field.width()) - u32::from(offset) - u32::from(width);
+        slice(whole, below, width)
+    }
+
+    fn field(&mut self, field: Field, view: View) -> Wide {
+        if field == Field::InPort {
+            let parameter = view == View::Table && self.values.lookup_port_is_parameter;
+            return Wide::narrow(if parameter { Expr::LookupPort } else { Expr::InPort });
+        }
+        let low = self.hold(Held::Low(field, view), |site| site.load(field, view, 0));
+        let high = if field.width() > 64 {
+            Expr::Value(self.hold(Held::High(field, view), |site| site.load(field, view, 64)))
+        } else {
+            Expr::Const(0)
+        };
+        Wide { high, low: Expr::Value(low) }
+    }
+
+    /// Bits `from` to `from + 63` of a field.
+    fn load(&mut self, field: Field, view: View, from: u8) -> Expr {
+        let word = |value: Value, shift: u64, mask: u64| Expr::Value(value).with(Op::Shr, shift).with(Op::And, mask);
+        let load = |base: Base, offset: u16, bytes: u8| Expr::Load { base, offset, bytes };
+        match field {
+            Field::InPort => Expr::InPort,
+            Field::CtState => Expr::Ct(CtPart::State),
+            Field::CtZone => Expr::Ct(CtPart::Zone),
+            Field::CtMark => Expr::Ct(CtPart::Mark),
+            Field::CtLabel => Expr::Ct(if from == 0 { CtPart::LabelLow } else { CtPart::LabelHigh }),
+            Field::EthDst => load(Base::Frame, 0, 6),
+            Field::EthSrc => load(Base::Frame, 6, 6),
+            Field::EthType => Expr::Value(self.l2()).with(Op::And, 0xffff),
+            Field::VlanTci => word(self.l2(), 32, 0xffff),
+            Field::VlanVid => word(self.l2(), 32, 0xfff),
+            Field::VlanPcp => word(self.l2(), 45, 7),
+            Field::ArpOp | Field::ArpSpa | Field::ArpTpa | Field::ArpSha | Field::ArpTha => self.arp(field),
+            Field::IpProto => word(self.l3(), 32, 0xff),
+            Field::IpFrag => word(self.l3(), 40, 3),
+            Field::IpTtl | Field::IpDscp | Field::IpEcn => self.ip_byte(field),
+            Field::Ipv4Src => self.address(L3::ADDRESSES, 12, 4),
+            Field::Ipv4Dst => self.address(L3::ADDRESSES, 16, 4),
+            Field::Ipv6Src => self.address(L3::ADDRESSES | L3::V6, if from == 0 { 16 } else { 8 }, 8),
+            Field::Ipv6Dst => self.address(L3::ADDRESSES | L3::V6, if from == 0 { 32 } else { 24 }, 8),
+            Field::Ipv6Label => {
+                let base = self.l3_offset();
+                let flags = L3::REST | L3::V6;
+                let there = Expr::Value(self.l3()).with(Op::And, flags).with(Op::Eq, flags);
+                guard(there, load(base, 0, 4).with(Op::And, 0xf_ffff))
+            }
+            Field::TcpSrc | Field::UdpSrc | Field::SctpSrc => self.transport(view, 0, 2),
+            Field::TcpDst | Field::UdpDst | Field::SctpDst => self.transport(view, 2, 2),
+            Field::TcpFlags => {
+                let flags = self.transport(view, 12, 2);
+                flags.with(Op::And, 0xfff)
+            }
+            Field::IcmpType | Field::Icmpv6Type => self.transport(view, 0, 1),
+            Field::IcmpCode | Field::Icmpv6Code => self.transport(view, 1, 1),
+        }
+    }
+
+    fn arp(&mut self, field: Field) -> Expr {
+        let there = Expr::Value(self.hold(Held::Arp, |site| Expr::Arp(site.l2())));
+        let base = self.l3_offset();
+        let (offset, bytes) = match field {
+            Field::ArpOp => (6, 2),
+            Field::ArpSha => (8, 6),
+            Field::ArpSpa => (14, 4),
+            Field::ArpTha => (18, 6),
+            _ => (24, 4),
+        };
+        let value = Expr::Load { base, offset, bytes };
+        if field != Field::ArpOp {
+            return guard(there, value);
+        }
+        // P26: above 255 it reads 0.
+        let op = self.fresh.value();
+        self.out.push(Stmt::Let(op, guard(there, value)));
+        guard(Expr::Value(op).with(Op::Le, 255), Expr::Value(op))
+    }
+
+    /// TTL, DSCP, ECN: in one place in IPv4, in another in IPv6.
+    fn ip_byte(&mut self, field: Field) -> Expr {
+        let base = self.l3_offset();
+        let l3 = Expr::Value(self.l3());
+        let v4 = l3.clone().with(Op::And, L3::REST | L3::V6).with(Op::Eq, L3::REST);
+        let v6 = l3.with(Op::And, L3::REST | L3::V6).with(Op::Eq, L3::REST | L3::V6);
+        let load = |offset: u16, bytes: u8| Expr::Load { base, offset, bytes };
+        let (of_v4, of_v6) = match field {
+            Field::IpTtl => (load(8, 1), load(7, 1)),
+            Field::IpDscp => (load(1, 1).with(Op::Shr, 2), load(0, 2).with(Op::Shr, 6).with(Op::And, 0x3f)),
+            _ => (load(1, 1).with(Op::And, 3), load(0, 2).with(Op::Shr, 4).with(Op::And, 3)),
+        };
+        let eth_type = Read { place: Place::field(Field::EthType), view: View::Table };
+        match self.facts.constant(&eth_type) {
+            Some(0x0800) => guard(v4, of_v4),
+            Some(_) => guard(v6, of_v6),
+            None => guard(v4, of_v4).op(Op::Or, guard(v6, of_v6)),
+        }
+    }
+
+    fn address(&mut self, flags: u64, offset: u16, bytes: u8) -> Expr {
+        let base = self.l3_offset();
+        let l3 = Expr::Value(self.l3());
+        let there = l3.with(Op::And, L3::ADDRESSES | L3::V6).with(Op::Eq, flags);
+        guard(there, Expr::Load { base, offset, bytes })
+    }
+
+    fn transport(&mut self, view: View, offset: u16, bytes: u8) -> Expr {
+        let base = self.l4_offset();
+        let flag = if view == View::Table { L4::MATCHES } else { L4::ACTIONS };
+        guard(Expr::Value(self.l4()).with(Op::And, flag), Expr::Load { base, offset, bytes })
+    }
+
+    /// Whether a read passes a test: 0 or 1.
+    pub fn test(&mut self, read: &Read, test: &Match) -> Expr {
+        let Wide { high, low } = self.read(read);
+        let wide = read.place.width > 64;
+        match test {
+            Match::Masked { value, mask } => {
+                let full = ones(read.place.width);
+                let part = |word: Expr, mask: u64, full: u64, value: u64| {
+                    let word = if mask == full { word } else { word.with(Op::And, mask) };
+                    word.with(Op::Eq, value)
+                };
+                let lower = part(low, *mask as u64, full as u64, *value as u64);
+                if !wide || mask >> 64 == 0 {
+                    return lower;
+                }
+                let upper = part(high, (mask >> 64) as u64, (full >> 64) as u64, (value >> 64) as u64);
+                if *mask as u64 == 0 { upper } else { upper.op(Op::And, lower) }
+            }
+            Match::Range { low: from, high: to } => within(&high, &low, wide, *from, *to, ones(read.place.width)),
+            Match::In(ranges) => ranges.iter().fold(Expr::Const(0), |any, &(from, to)| {
+                any.op(Op::Or, within(&high, &low, wide, from, to, ones(read.place.width)))
+            }),
+        }
+    }
+}
+
+/// `from <= value <= to`.
+fn within(high: &Expr, low: &Expr, wide: bool, from: u128, to: u128, full: u128) -> Expr {
+    if from == to {
+        let lower = low.clone().with(Op::Eq, from as u64);
+        return if wide { high.clone().with(Op::Eq, (from >> 64) as u64).op(Op::And, lower) } else { lower };
+    }
+    // value <= bound, and bound <= value, on words or pairs of words.
+    let at_most = |bound: u128| {
+        let lower = low.clone().with(Op::Le, bound as u64);
+        if !wide {
+            return lower;
+        }
+        let bound = (bound >> 64) as u64;
+        let less = high.clone().with(Op::Lt, bound);
+        less.op(Op::Or, high.clone().with(Op::Eq, bound).op(Op::And, lower))
+    };
+    let at_least = |bound: u128| {
+        let lower = Expr::Const(bound as u64).op(Op::Le, low.clone());
+        if !wide {
+            return lower;
+        }
+        let bound = Expr::Const((bound >> 64) as u64);
+        let more = bound.clone().op(Op::Lt, high.clone());
+        more.op(Op::Or, bound.op(Op::Eq, high.clone()).op(Op::And, lower))
+    };
+    match (from, to) {
+        (0, to) if to >= full => Expr::Const(1),
+        (0, to) => at_most(to),
+        (from, to) if to >= full => at_least(from),
+        (from, to) => at_least(from).op(Op::And, at_most(to)),
+    }
+}
+
+fn guard(cond: Expr, value: Expr) -> Expr {
+    match cond {
+        Expr::Const(0) => Expr::Const(0),
+        Expr::Const(_) => value,
+        cond => Expr::Guard(Box::new(cond), Box::new(value)),
+    }
+}
+
+/// `width` bits above the lowest `below` bits.
+pub fn slice(whole: Wide, below: u32, width: u8) -> Wide {
+    let mask = ones(width);
+    let (low, high) = match below {
+        0 => (whole.low, whole.high),
+        1..64 => {
+            let from_high = whole.high.clone().with(Op::Shl, u64::from(64 - below));
+            (
+                whole.low.with(Op::Shr, u64::from(below)).op(Op::Or, from_high),
+                whole.high.with(Op::Shr, u64::from(below)),
+            )
+        }
+        _ => (whole.high.with(Op::Shr, u64::from(below - 64)), Expr::Const(0)),
+    };
+    Wide { high: high.with(Op::And, (mask >> 64) as u64), low: low.with(Op::And, mask as u64) }
+}
+
+/// A slice of the metadata: words are numbered from 0, bits of a word from the most significant.
+fn meta(offset: u16, width: u8) -> Wide {
+    let (word, bit) = (offset / 64, u32::from(offset % 64));
+    if bit + u32::from(width) <= 64 {
+        let low = Expr::Var(word).with(Op::Shr, u64::from(64 - bit - u32::from(width)));
+        return Wide::narrow(low.with(Op::And, ones(width) as u64));
+    }
+    let pair = Wide { high: Expr::Var(word), low: Expr::Var(word + 1) };
+    slice(pair, 128 - bit - u32::from(width), width)
+}
+
+/// Headers that a program parses beyond Ethernet: used to say how deep it looks.
+pub fn parses_ip(header: Option<Header>) -> bool {
+    !matches!(header, None | Some(Header::Eth | Header::Vlan))
+}
