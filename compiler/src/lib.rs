@@ -4,6 +4,7 @@
 //! `eval`, `plan`, `backend`. [`eval`] is the reference meaning and shares no code with `plan` and `backend`.
 
 pub mod diag;
+pub mod eval;
 pub mod field;
 pub mod hir;
 pub mod source;
