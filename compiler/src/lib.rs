@@ -5,6 +5,7 @@
 
 pub mod backend;
 pub mod diag;
+pub mod eval;
 pub mod field;
 pub mod hir;
 pub mod plan;

@@ -205,11 +205,16 @@ fn routed(data: &[u8], at: usize) -> bool {
     let (mut next, mut at) = (header::load8(data, at + 6), at + 40);
     for _ in 0..header::MAX_EXTENSIONS {
         match next {
-            43 => return header::load8(data, at + 3) != 0,
-            0 | 60 | 44 => {}
+            43 if header::load8(data, at + 3) != 0 => return true,
+            0 | 43 | 44 | 51 | 60 => {}
             _ => return false,
         }
-        let step = if next == 44 { 8 } else { (header::load8(data, at + 1) as usize + 1) * 8 };
+        let len = header::load8(data, at + 1) as usize;
+        let step = match next {
+            44 => 8,
+            51 => (len + 2) * 4,
+            _ => (len + 1) * 8,
+        };
         next = header::load8(data, at);
         at += step;
     }

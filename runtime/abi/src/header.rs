@@ -252,7 +252,7 @@ fn ipv6(data: &[u8], at: usize) -> L3 {
     }
     let addresses = L3(L3::ADDRESSES | L3::V6);
     let (mut next, mut at, mut frag) = (header[6], at + 40, 0);
-    for _ in 0..=MAX_EXTENSIONS {
+    for followed in 0..=MAX_EXTENSIONS {
         let step = match next {
             0 | 43 | 60 => (load8(data, at + 1) as usize + 1) * 8,
             51 => (load8(data, at + 1) as usize + 2) * 4,
@@ -267,7 +267,7 @@ fn ipv6(data: &[u8], at: usize) -> L3 {
                     | L3::V6);
             }
         };
-        if at + 8 > end || at + step > end {
+        if followed == MAX_EXTENSIONS || at + 8 > end || at + step > end {
             return addresses;
         }
         let header = next;

@@ -1,0 +1,75 @@
+//! What a trace tells, in the order in which it happens.
+
+use pipec_abi::{CtPoint, CtView, DropReason, Verdict};
+
+use crate::hir::{Place, PortId, TableId};
+
+/// Something that happened to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A packet begins; its place in the burst.
+    Packet(usize),
+    /// A table is entered: the first, or by a call, a goto, or again after a `ct()` of OpenFlow.
+    Table {
+        /// Which.
+        table: TableId,
+        /// How many calls deep it is.
+        depth: u32,
+        /// The port that its rules see in place of the packet's own.
+        in_port: Option<PortId>,
+    },
+    /// A rule of the table was taken.
+    Rule(TableId, usize),
+    /// No rule of the table holds.
+    Miss(TableId),
+    /// The packet was sent; what becomes of it is the port's business.
+    Output(PortId),
+    /// An output was left out: it was to the port the packet came in by.
+    LeftOut(PortId),
+    /// The packet was sent back to the port it came in by.
+    InPort(PortId),
+    /// `flood`
+    Flood,
+    /// `all`
+    All,
+    /// `normal`
+    Normal,
+    /// A place was written.
+    Set {
+        /// Which.
+        place: Place,
+        /// What was to be written.
+        value: u128,
+        /// What it read before.
+        before: u128,
+        /// What it reads now: the same as before if the field is not there.
+        after: u128,
+    },
+    /// `dec_ttl`, and what is left; `None` for a packet that is not IP.
+    DecTtl(Option<u8>),
+    /// `dec_ttl` met a TTL of 0 or 1: the action list ends here.
+    Expired,
+    /// `ct()`, and `ct.*` after it.
+    Ct {
+        /// What was asked for.
+        point: CtPoint,
+        /// In which zone.
+        zone: u16,
+        /// What came back.
+        view: CtView,
+    },
+    /// `ct_clear`
+    CtClear,
+    /// The actions of a `clone` begin.
+    Clone,
+    /// A `clone` is over: packet, variables and `ct.*` are back.
+    CloneEnd,
+    /// `exit`
+    Exit,
+    /// A reason to drop the packet, if it has no output.
+    Reason(DropReason),
+    /// The packet was given up, with the outputs it had.
+    Failed(DropReason),
+    /// The packet is done, and this becomes of it.
+    End(Verdict),
+}

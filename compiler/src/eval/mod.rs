@@ -1,0 +1,82 @@
+//! The reference meaning of a program: it runs the HIR, packet by packet and rule by rule, with no cleverness.
+//!
+//! A burst goes in; its frames, verdicts, variables, `ct.*` and counters come out changed, and everything else happens through
+//! the [`Env`]. It shares nothing with `plan`, the back ends, or the abi's parser and writes, so that they can be held
+//! against it: of the abi it knows the burst, the context and the `Env`. It never prepares or shares: connections are looked
+//! at afresh, every output is a copy.
+//!
+//! ```text
+//! headers   where headers lie in a frame
+//! fields    what a field reads
+//! write     what a write changes
+//! machine   tables and actions of one packet
+//! event     what a trace tells
+//! ```
+
+mod event;
+mod fields;
+mod headers;
+mod machine;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::sync::Arc;
+
+use pipec_abi::{Burst, Ctx, Env};
+
+pub use event::Event;
+
+use crate::hir::{Program, TableId};
+use machine::Machine;
+
+/// Runs one program.
+#[derive(Clone, Debug)]
+pub struct Eval {
+    program: Arc<Program>,
+    /// For each table, the counter of its first rule.
+    first_counter: Arc<[usize]>,
+}
+
+impl Eval {
+    /// Takes a program that `check` accepts.
+    pub fn new(program: Arc<Program>) -> Eval {
+        let first_counter = (0..program.tables.len())
+            .map(|table| program.tables[..table].iter().map(|t| t.rules.len() + 1).sum())
+            .collect();
+        Eval { program, first_counter }
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// A context of the size the program needs.
+    pub fn ctx(&self) -> Ctx {
+        Ctx::new(counters(&self.program), usize::from(self.program.metadata_words))
+    }
+
+    /// Runs the packets of the burst one by one, each to its end.
+    pub fn run<E: Env>(&self, env: &mut E, ctx: &mut Ctx, burst: &mut Burst) {
+        self.run_traced(env, ctx, burst, &mut |_| {});
+    }
+
+    /// [`Eval::run`], and tells everything that happens.
+    pub fn run_traced<E: Env>(&self, env: &mut E, ctx: &mut Ctx, burst: &mut Burst, trace: &mut dyn FnMut(Event)) {
+        for i in 0..burst.len() {
+            Machine { program: &self.program, first_counter: &self.first_counter, env, ctx, burst, i, trace }.packet();
+        }
+    }
+}
+
+/// Counters of a program: rules are numbered table by table, in order; behind the rules of each table stands its miss.
+pub fn counters(program: &Program) -> usize {
+    program.tables.iter().map(|table| table.rules.len() + 1).sum()
+}
+
+/// The counter of a rule, or with `None` that of the table's misses.
+pub fn counter_of(program: &Program, table: TableId, rule: Option<usize>) -> usize {
+    let before: usize = program.tables[..usize::from(table.0)].iter().map(|t| t.rules.len() + 1).sum();
+    before + rule.unwrap_or(program.table(table).rules.len())
+}
