@@ -1,1 +1,2 @@
-//!
+//! The dataplane that compiled pipelines run on.
+pub mod io;
