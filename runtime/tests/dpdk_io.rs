@@ -26,7 +26,7 @@ fn ports_forward_and_every_buffer_returns() {
     assert!(open(3).unwrap_err().to_string().contains("no network interface `nosuch0`"));
     assert!(open(0).unwrap_err().to_string().contains("`net_null0` is open already"));
     let refused = Port::open(&eal, &"x=devargs:nosuch_driver0".parse().unwrap(), 0, &PortConfig::queues(1), &pool);
-    assert!(refused.unwrap_err().to_string().starts_with("port `x=devargs:nosuch_driver0`: DPDK cannot open it: "));
+    assert!(refused.unwrap_err().to_string().starts_with("port `x=devargs:nosuch_driver0`: cannot open it: "));
     let wanted = u32::MAX / 4096;
     let none = Pool::new(&eal, "large", wanted, DATA_ROOM).unwrap_err();
     assert!(matches!(none, Error::Memory { mbufs, .. } if mbufs == wanted), "{none}");

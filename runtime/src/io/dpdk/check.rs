@@ -4,7 +4,7 @@
 //! Never: a change to the machine. DPDK's drivers mostly answer with "-1" or "invalid argument", so the usual causes are
 //! looked for here.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::Error;
@@ -39,20 +39,30 @@ pub(super) fn before_open(spec: &PortSpec) -> Result<(), Error> {
     }
 }
 
-/// The error for a device that DPDK has refused.
-pub(super) fn refused(spec: &PortSpec, errno: i32, complaints: &str) -> Error {
-    let said = if complaints.is_empty() { errno_text(errno) } else { complaints.to_string() };
+/// The error for a step (`open it`) that DPDK has refused.
+pub(super) fn refused(spec: &PortSpec, step: &str, errno: i32, complaints: &str) -> Error {
+    let said = match (complaints.is_empty(), errno) {
+        (false, _) => complaints.to_string(),
+        (true, -1) => "DPDK gives no reason".to_string(), // drivers say so, and hardly ever mean EPERM
+        (true, _) => errno_text(errno),
+    };
     let missing = missing_rights(&spec.kind);
     if !missing.is_empty() {
         let problem = format!("not permitted without {} ({said})", missing.join(", "));
         return Error::port(spec, problem, "run as root, or give the program these capabilities (setcap)");
     }
     let help = match &spec.kind {
-        _ if errno.abs() == libc::ENOMEM => "give DPDK more memory (--eal -m --eal MIB)",
+        _ if errno.abs() == libc::ENOMEM => "give DPDK more memory (--eal -m --eal MIB), or use fewer workers",
         PortKind::Tap { .. } if !Path::new("/dev/net/tun").exists() => "load the kernel's tun module (modprobe tun)",
         PortKind::Tap { .. } => "choose a name that no other interface or program has",
+        PortKind::AfPacket { .. } if complaints.contains("mmap failed") => {
+            "raise the limit of locked memory (ulimit -l), or use fewer workers"
+        }
         PortKind::AfPacket { .. } | PortKind::AfXdp { .. } => "look at the interface with `ip link`, and bring it up",
         PortKind::Pci { .. } => "look at the device with `dpdk-devbind.py --status`",
+        PortKind::Vhost { path, .. } | PortKind::Memif { path, .. } if path.exists() => {
+            "remove the socket if no other program uses it, and see that this one may write there"
+        }
         PortKind::Vhost { .. } | PortKind::VirtioUser { .. } | PortKind::Memif { .. } => {
             "see whether another program uses the socket, and may reach it"
         }
@@ -60,7 +70,7 @@ pub(super) fn refused(spec: &PortSpec, errno: i32, complaints: &str) -> Error {
         PortKind::Null { .. } | PortKind::Ring { .. } => "see whether its arguments are those of DPDK's driver",
         PortKind::Devargs { .. } => "see that DPDK has the driver, and that the arguments are its own",
     };
-    Error::port(spec, format!("DPDK cannot open it: {said}"), help)
+    Error::port(spec, format!("cannot {step}: {said}"), help)
 }
 
 /// The MTU of an interface of the kernel, where the port has one.
@@ -134,10 +144,24 @@ fn folder_exists(spec: &PortSpec, path: &Path) -> Result<(), Error> {
     Err(Error::port(spec, format!("no folder `{}`", folder.display()), "make it, or choose a path that exists"))
 }
 
+/// Bytes that this process may still lock, where that is limited.
+pub(super) fn lockable_bytes() -> Option<u64> {
+    if effective_capabilities() >> IPC_LOCK.0 & 1 == 1 {
+        return None;
+    }
+    let number = |file: &str, line: &str| {
+        let text = fs::read_to_string(file).ok()?;
+        let rest = text.lines().find_map(|text| text.strip_prefix(line))?;
+        rest.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let limit = number("/proc/self/limits", "Max locked memory")?; // in bytes; not a number when unlimited
+    let locked = number("/proc/self/status", "VmLck:").unwrap_or(0) * 1024;
+    Some(limit.saturating_sub(locked))
+}
+
 /// The capabilities a port needs and this process has not.
 fn missing_rights(kind: &PortKind) -> Vec<&'static str> {
     let needed: &[(u32, &'static str)] = match kind {
-        PortKind::Tap { .. } if OpenOptions::new().read(true).write(true).open("/dev/net/tun").is_ok() => &[NET_ADMIN],
         PortKind::Tap { .. } if Path::new("/dev/net/tun").exists() => &[NET_ADMIN],
         PortKind::AfPacket { .. } => &[NET_RAW, NET_ADMIN],
         PortKind::AfXdp { .. } => &[NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN, BPF],
@@ -183,10 +207,12 @@ mod tests {
     #[test]
     fn a_refusal_quotes_dpdk() {
         let spec = "a=ring".parse().unwrap();
-        let message = refused(&spec, -libc::EINVAL, "").to_string();
-        assert!(message.starts_with("port `a=ring`: DPDK cannot open it: Invalid argument; see whether"), "{message}");
-        let message = refused(&spec, -1, "EAL: no such bus").to_string();
-        assert!(message.contains("DPDK cannot open it: EAL: no such bus; "), "{message}");
-        assert!(refused(&spec, -libc::ENOMEM, "").to_string().ends_with("give DPDK more memory (--eal -m --eal MIB)"));
+        let message = refused(&spec, "open it", -libc::EINVAL, "").to_string();
+        assert!(message.starts_with("port `a=ring`: cannot open it: Invalid argument; see whether"), "{message}");
+        assert!(refused(&spec, "open it", -1, "").to_string().contains("cannot open it: DPDK gives no reason; "));
+        let message = refused(&spec, "start it", -1, "EAL: no such bus").to_string();
+        assert!(message.contains("cannot start it: EAL: no such bus; "), "{message}");
+        let message = refused(&spec, "open it", -libc::ENOMEM, "").to_string();
+        assert!(message.ends_with("give DPDK more memory (--eal -m --eal MIB), or use fewer workers"), "{message}");
     }
 }

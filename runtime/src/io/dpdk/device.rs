@@ -1,29 +1,41 @@
 //! What a port is called at DPDK: a [`PortSpec`] to device arguments.
 //!
-//! In: the spec, its number among its kind, and how many queues it will have. Out: `NAME,ARG=VALUE,…` for
-//! `rte_dev_probe`. Never: a look at the machine. Arguments that the user gave replace ours of the same name.
+//! In: the spec, its number among its kind, how many queues it will have, and what the machine allows. Out:
+//! `NAME,ARG=VALUE,…` for `rte_dev_probe`. Never: a look at the machine itself. Arguments that the user gave replace ours of the same name.
 
 use std::path::Path;
 
 use super::Error;
 use crate::io::spec::{PortKind, PortSpec};
 
-/// Frames in an AF_PACKET ring; the driver's default of 512 drops bursts.
-const AF_PACKET_FRAMES: &str = "framecnt=4096";
-/// What an AF_PACKET ring needs in a frame beside the packet: its header, the address, alignment, and a tag.
+/// Bytes in an AF_PACKET ring, if they may be locked: 4,096 frames of the usual size. The driver's own 512 frames drop
+/// bursts.
+const AF_PACKET_RING: u64 = 8 << 20;
+/// Frames in an AF_PACKET ring, at least.
+const AF_PACKET_FRAMES_MIN: u64 = 256;
+/// What an AF_PACKET frame needs beside an interface's MTU: its header, an address, the Ethernet header, tags, alignment.
 const AF_PACKET_HEADER: u32 = 128;
 /// The size of AF_PACKET's blocks and the least of its frames, as the driver has them.
 const AF_PACKET_BLOCK: u32 = 4096;
 const AF_PACKET_FRAME: u32 = 2048;
 
-/// The device arguments of a port. `mtu` is that of the interface behind it, where there is one.
-pub(super) fn devargs(spec: &PortSpec, number: u16, queues: u16, mtu: Option<u32>) -> Result<String, Error> {
+/// What the machine allows a port.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Limits {
+    /// The MTU of the interface behind the port, where there is one.
+    pub(super) mtu: Option<u32>,
+    /// Bytes that may be locked, where that is limited.
+    pub(super) lockable_bytes: Option<u64>,
+}
+
+/// The device arguments of a port.
+pub(super) fn devargs(spec: &PortSpec, number: u16, queues: u16, limits: Limits) -> Result<String, Error> {
     let with = |name: String, ours: &[String], args: &str| join(&name, ours, args);
     Ok(match &spec.kind {
         PortKind::Tap { iface, args } => with(format!("net_tap{number}"), &[format!("iface={iface}")], args),
         PortKind::AfPacket { iface, args } => {
-            let mut ours = vec![format!("iface={iface}"), format!("qpairs={queues}"), AF_PACKET_FRAMES.to_string()];
-            ours.extend(af_packet_frames(mtu));
+            let mut ours = vec![format!("iface={iface}"), format!("qpairs={queues}")];
+            ours.extend(af_packet_ring(queues, limits));
             with(format!("net_af_packet{number}"), &ours, args)
         }
         PortKind::AfXdp { iface, args } => {
@@ -82,13 +94,24 @@ fn join(name: &str, ours: &[String], args: &str) -> String {
     parts.join(",")
 }
 
-/// The ring's frame and block sizes for an interface with long packets.
-fn af_packet_frames(mtu: Option<u32>) -> Vec<String> {
-    let frame = (mtu.unwrap_or(0) + AF_PACKET_HEADER).next_power_of_two().max(AF_PACKET_FRAME);
-    if frame == AF_PACKET_FRAME {
-        return Vec::new();
+/// Bytes in a frame of AF_PACKET's rings, for an interface of this MTU; a buffer must hold as many.
+pub(super) fn af_packet_frame(mtu: u32) -> u32 {
+    (mtu + AF_PACKET_HEADER).next_multiple_of(64).max(AF_PACKET_FRAME)
+}
+
+/// How long the rings are, and how large their frames. A queue has two rings; all of a port's take at most half of what may
+/// be locked, as other ports come.
+fn af_packet_ring(queues: u16, limits: Limits) -> Vec<String> {
+    let frame = af_packet_frame(limits.mtu.unwrap_or(0));
+    let block = frame.next_multiple_of(AF_PACKET_BLOCK);
+    let room = limits.lockable_bytes.unwrap_or(u64::MAX) / 2 / (2 * u64::from(queues.max(1)));
+    let blocks = AF_PACKET_RING.min(room) / u64::from(block);
+    let frames = (blocks * u64::from(block / frame)).max(AF_PACKET_FRAMES_MIN);
+    let mut args = vec![format!("framecnt={}", 1_u64 << frames.ilog2())];
+    if frame != AF_PACKET_FRAME {
+        args.extend([format!("framesz={frame}"), format!("blocksz={block}")]);
     }
-    vec![format!("framesz={frame}"), format!("blocksz={}", frame.max(AF_PACKET_BLOCK))]
+    args
 }
 
 /// A path as device arguments can carry it.
@@ -110,7 +133,7 @@ mod tests {
     use super::*;
 
     fn args(text: &str, number: u16, queues: u16) -> String {
-        devargs(&text.parse().unwrap(), number, queues, Some(1500)).unwrap()
+        devargs(&text.parse().unwrap(), number, queues, Limits { mtu: Some(1500), ..Limits::default() }).unwrap()
     }
 
     #[test]
@@ -148,13 +171,24 @@ mod tests {
     #[test]
     fn long_packets_get_long_frames() {
         let spec = "p=af_packet:e".parse().unwrap();
-        let args = devargs(&spec, 0, 1, Some(9000)).unwrap();
-        assert!(args.ends_with("framecnt=4096,framesz=16384,blocksz=16384"), "{args}");
+        let args = devargs(&spec, 0, 1, Limits { mtu: Some(9000), ..Limits::default() }).unwrap();
+        assert_eq!(args, "net_af_packet0,iface=e,qpairs=1,framecnt=512,framesz=9152,blocksz=12288");
+        assert_eq!(af_packet_frame(1500), 2048);
+    }
+
+    #[test]
+    fn rings_fit_into_half_of_what_may_be_locked() {
+        let frames = |mib: u64, queues: u16| {
+            let limits = Limits { mtu: Some(1500), lockable_bytes: Some(mib << 20) };
+            let args = devargs(&"p=af_packet:e".parse().unwrap(), 0, queues, limits).unwrap();
+            args.rsplit_once('=').unwrap().1.parse::<u64>().unwrap()
+        };
+        assert_eq!((frames(64, 1), frames(8, 1), frames(8, 2), frames(0, 1)), (4096, 1024, 512, 256));
     }
 
     #[test]
     fn a_path_that_devargs_cannot_carry_is_refused() {
-        let error = devargs(&"p=vhost:/a b".parse().unwrap(), 0, 1, None).unwrap_err();
+        let error = devargs(&"p=vhost:/a b".parse().unwrap(), 0, 1, Limits::default()).unwrap_err();
         assert!(error.to_string().starts_with("port `p=vhost:/a b`: DPDK does not take the path `/a b`; use one"));
     }
 }

@@ -206,25 +206,18 @@ fn is_option(arg: &str, name: &str) -> bool {
 }
 
 fn start_error(options: &EalOptions, written: &str, complaints: &str) -> Error {
-    let own = written.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim);
-    let mut reasons: Vec<&str> = own.filter(|line| !line.is_empty()).collect();
-    reasons.extend(complaints.split("; ").filter(|line| !line.is_empty()));
-    let mut once: Vec<&str> = Vec::new();
-    for reason in reasons {
-        if !once.contains(&reason) {
-            once.push(reason);
-        }
-    }
-    let reason = if once.is_empty() { errno_text(last_errno()) } else { once.join("; ") };
-    let help = match (options.args.is_empty(), written.contains("Usage:")) {
-        (false, true) => format!("correct the arguments given to it ({})", options.args.join(" ")),
-        (false, false) => {
-            format!("look at the arguments given to it ({}), or try without them", options.args.join(" "))
-        }
-        (true, _) if reason.to_ascii_lowercase().contains("memory") => {
-            "free some memory or hugepages, or ask for fewer packet buffers".to_string()
-        }
-        (true, _) => "run with RUST_LOG=dpdk=debug to see its whole log".to_string(),
+    let own = written.lines().take_while(|line| !line.starts_with("Usage:"));
+    let reason = log::reasons(own.chain(complaints.split("; ")));
+    let reason = if reason.is_empty() { errno_text(last_errno()) } else { reason };
+    let args = options.args.join(" ");
+    let help = if written.contains("Usage:") {
+        format!("correct the arguments given to it ({args})")
+    } else if reason.to_ascii_lowercase().contains("memory") {
+        "free some memory or hugepages, or ask for fewer packet buffers".to_string()
+    } else if !args.is_empty() {
+        format!("look at the arguments given to it ({args}), or try without them")
+    } else {
+        "run with RUST_LOG=dpdk=debug to see its whole log".to_string()
     };
     Error::EalStart { reason, help }
 }
@@ -337,7 +330,7 @@ mod tests {
         let error = start_error(&options, written, "EAL: FATAL: Invalid 'command line' arguments.");
         assert_eq!(
             error.to_string(),
-            "DPDK's EAL does not start: pipec: unrecognized option '--bogus'; EAL: FATAL: Invalid 'command line' \
+            "DPDK's EAL does not start: pipec: unrecognized option '--bogus'; EAL: Invalid 'command line' \
              arguments.; correct the arguments given to it (--bogus)"
         );
     }

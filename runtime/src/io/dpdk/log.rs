@@ -73,17 +73,26 @@ impl Log {
         self.written += 1;
     }
 
-    /// What has this level or a worse one among the last lines: joined, each once.
+    /// What has this level or a worse one among the last lines.
     fn last(&self, lines: usize, level: u32) -> String {
-        let mut found: Vec<&str> = Vec::new();
-        for (line_level, line) in self.lines.iter().skip(self.lines.len() - lines) {
-            let line = line.trim();
-            if *line_level <= level && !line.is_empty() && !found.contains(&line) {
-                found.push(line);
-            }
-        }
-        found.join("; ")
+        let lines = self.lines.iter().skip(self.lines.len() - lines);
+        reasons(lines.filter(|(line_level, _)| *line_level <= level).map(|(_, line)| line.as_str()))
     }
+}
+
+/// What DPDK writes after the reason, in every case.
+const NOISE: [&str; 3] = ["EAL: Driver cannot attach the device", "EAL: Failed to attach device", "dev_configure = "];
+
+/// Lines as one text, each reason once.
+pub(super) fn reasons<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    let mut found: Vec<String> = Vec::new();
+    for line in lines {
+        let line = line.trim().replacen("FATAL: ", "", 1);
+        if !line.is_empty() && !NOISE.iter().any(|noise| line.contains(noise)) && !found.contains(&line) {
+            found.push(line);
+        }
+    }
+    found.join("; ")
 }
 
 /// A place in the log.

@@ -26,5 +26,5 @@ pub use eal::{Eal, EalOptions, RegisteredThread};
 pub use error::Error;
 pub use mbuf::Mbuf;
 pub use pool::{DATA_ROOM, Pool};
-pub use port::{Port, PortConfig, PortStats, TxRefs};
+pub use port::{Port, PortConfig, PortStats, TxRefs, data_room};
 pub use queue::{Received, RxQueue, TxQueue};

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use dpdk_sys::{rte_device, rte_eth_conf, rte_eth_dev_info, rte_eth_rxconf, rte_eth_txconf};
 
-use super::error::errno_text;
-use super::{Eal, Error, Pool, RxQueue, TxQueue, check, device, log};
-use crate::io::spec::PortSpec;
+use super::device::Limits;
+use super::{DATA_ROOM, Eal, Error, Pool, RxQueue, TxQueue, check, device, log};
+use crate::io::spec::{PortKind, PortSpec};
 
 /// Whether packets with several references may be sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -92,6 +92,7 @@ pub(super) struct Device {
     id: u16,
     name: String,
     handle: *mut rte_device,
+    kind: PortKind,
     pool: Pool,
     eal: Eal,
 }
@@ -125,18 +126,18 @@ impl Port {
             let pairs = pairs.min(check::interface_queues(&spec.kind).unwrap_or(u16::MAX));
             (config.rx_queues, config.tx_queues) = (pairs, pairs);
         }
-        let interface_mtu = check::interface_mtu(&spec.kind);
-        let devargs = device::devargs(spec, number, config.rx_queues, interface_mtu)?;
+        let limits = Limits { mtu: check::interface_mtu(&spec.kind), lockable_bytes: check::lockable_bytes() };
+        buffers_are_large_enough(spec, limits, pool)?;
+        let devargs = device::devargs(spec, number, config.rx_queues, limits)?;
         let device = Arc::new(probe(eal, spec, &devargs, pool)?);
         let id = device.id;
         let info = device_info(spec, id)?;
         config.rx_queues = config.rx_queues.clamp(1, info.max_rx_queues.max(1));
         config.tx_queues = config.tx_queues.clamp(1, info.max_tx_queues.max(1));
         let mark = log::mark();
-        let failed = |what: &str, result: i32| configure_error(spec, what, result, mark);
-        configure(id, &info, &config, pool, &failed)?;
-        start(id, &failed)?;
-        let mtu = interface_mtu.unwrap_or_else(|| u32::from(device_mtu(id)));
+        let failed = |step: &str, result: i32| check::refused(spec, step, result, &log::complaints(mark));
+        quiet(&spec.kind, || configure(id, &info, &config, pool, &failed).and_then(|()| start(id, &failed)))?;
+        let mtu = limits.mtu.unwrap_or_else(|| u32::from(device_mtu(id)));
         Ok(Port {
             name: spec.name.clone(),
             rx: (0..config.rx_queues).map(|queue| Some(RxQueue::new(device.clone(), queue))).collect(),
@@ -239,16 +240,45 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // SAFETY: the port exists, and its queues are gone with their threads.
-        unsafe { dpdk_sys::rte_eth_dev_stop(self.id) };
-        // SAFETY: as above.
-        unsafe { dpdk_sys::rte_eth_dev_close(self.id) };
-        if !self.handle.is_null() {
-            // SAFETY: the device was plugged in for this port, and DPDK still has it.
-            unsafe { dpdk_sys::rte_dev_remove(self.handle) };
-        }
+        quiet(&self.kind, || {
+            // SAFETY: the port exists, and its queues are gone with their threads.
+            unsafe { dpdk_sys::rte_eth_dev_stop(self.id) };
+            // SAFETY: as above.
+            unsafe { dpdk_sys::rte_eth_dev_close(self.id) };
+            if !self.handle.is_null() {
+                // SAFETY: the device was plugged in for this port, and DPDK still has it.
+                unsafe { dpdk_sys::rte_dev_remove(self.handle) };
+            }
+        });
         self.eal.release_port(self.id);
     }
+}
+
+/// Runs `f`, without what the libraries behind AF_XDP write to the terminal in passing.
+fn quiet<T>(kind: &PortKind, f: impl FnOnce() -> T) -> T {
+    match kind {
+        PortKind::AfXdp { .. } => log::capture(f).0,
+        _ => f(),
+    }
+}
+
+/// AF_PACKET's frames are copied into one buffer each.
+fn buffers_are_large_enough(spec: &PortSpec, limits: Limits, pool: &Pool) -> Result<(), Error> {
+    let (PortKind::AfPacket { .. }, Some(mtu)) = (&spec.kind, limits.mtu) else {
+        return Ok(());
+    };
+    if device::af_packet_frame(mtu) <= u32::from(pool.data_room()) {
+        return Ok(());
+    }
+    let problem = format!("packet buffers of {} bytes are too small for its MTU of {mtu}", pool.data_room());
+    Err(Error::port(spec, problem, "lower the interface's MTU, or make larger buffers"))
+}
+
+/// The room for data that buffers need for these ports: [`DATA_ROOM`], or more where an interface has long packets.
+pub fn data_room(specs: &[PortSpec]) -> u16 {
+    let mtus = specs.iter().filter(|spec| matches!(spec.kind, PortKind::AfPacket { .. }));
+    let rooms = mtus.filter_map(|spec| check::interface_mtu(&spec.kind)).map(device::af_packet_frame);
+    rooms.filter_map(|room| u16::try_from(room).ok()).fold(DATA_ROOM, u16::max)
 }
 
 /// Plugs the device in, unless an argument of the EAL has, and finds its port.
@@ -260,16 +290,16 @@ fn probe(eal: &Eal, spec: &PortSpec, devargs: &str, pool: &Pool) -> Result<Devic
         // SAFETY: the EAL has started; DPDK copies the string.
         let result = unsafe { dpdk_sys::rte_dev_probe(c_devargs.as_ptr()) };
         if result < 0 {
-            return Err(check::refused(spec, result, &log::complaints(mark)));
+            return Err(check::refused(spec, "open it", result, &log::complaints(mark)));
         }
     }
-    let id = port_id(name).ok_or_else(|| check::refused(spec, -libc::ENODEV, &log::complaints(mark)))?;
+    let id = port_id(name).ok_or_else(|| check::refused(spec, "open it", -libc::ENODEV, &log::complaints(mark)))?;
     if !eal.claim_port(id) {
         let problem = format!("DPDK's device `{name}` is open already, for another port");
         return Err(Error::port(spec, problem, "give each port a device of its own"));
     }
     let handle = device_info(spec, id).map_or(std::ptr::null_mut(), |info| info.device);
-    Ok(Device { id, name: name.to_string(), handle, pool: pool.clone(), eal: eal.clone() })
+    Ok(Device { id, name: name.to_string(), handle, kind: spec.kind.clone(), pool: pool.clone(), eal: eal.clone() })
 }
 
 fn port_id(name: &str) -> Option<u16> {
@@ -286,7 +316,7 @@ fn device_info(spec: &PortSpec, id: u16) -> Result<rte_eth_dev_info, Error> {
     // SAFETY: `info` is written.
     match unsafe { dpdk_sys::rte_eth_dev_info_get(id, &raw mut info) } {
         0 => Ok(info),
-        errno => Err(check::refused(spec, errno, "")),
+        errno => Err(check::refused(spec, "ask what it can do", errno, "")),
     }
 }
 
@@ -307,18 +337,8 @@ fn mac(id: u16) -> [u8; 6] {
 /// Turns a failed step and its result into an error.
 type Failed<'a> = &'a dyn Fn(&str, i32) -> Error;
 
-fn configure_error(spec: &PortSpec, what: &str, result: i32, mark: log::Mark) -> Error {
-    let complaints = log::complaints(mark);
-    let said = if complaints.is_empty() { errno_text(result) } else { complaints };
-    let help = match result {
-        errno if errno == -libc::ENOMEM => "give DPDK more memory (--eal -m --eal MIB), or use fewer queues",
-        _ => "try fewer workers, or another MTU",
-    };
-    Error::port(spec, format!("cannot {what}: {said}"), help)
-}
-
-fn check_result(what: &str, result: i32, failed: Failed<'_>) -> Result<(), Error> {
-    if result < 0 { Err(failed(what, result)) } else { Ok(()) }
+fn check_result(step: &str, result: i32, failed: Failed<'_>) -> Result<(), Error> {
+    if result < 0 { Err(failed(step, result)) } else { Ok(()) }
 }
 
 /// Sets up the device and its queues.
