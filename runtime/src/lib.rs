@@ -4,4 +4,5 @@ pub mod conntrack;
 pub mod engine;
 pub mod env;
 pub mod fdb;
+pub mod io;
 pub mod offline;
