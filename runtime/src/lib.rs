@@ -3,5 +3,12 @@
 pub mod conntrack;
 pub mod engine;
 pub mod env;
+pub mod error;
 pub mod fdb;
 pub mod offline;
+pub mod pcap;
+pub mod replay;
+pub mod stats;
+
+pub use engine::Engine;
+pub use error::Error;
