@@ -3,6 +3,13 @@
 pub mod conntrack;
 pub mod engine;
 pub mod env;
+pub mod error;
 pub mod fdb;
 pub mod io;
 pub mod offline;
+pub mod pcap;
+pub mod replay;
+pub mod stats;
+
+pub use engine::Engine;
+pub use error::Error;

@@ -81,13 +81,29 @@ impl Buffers for Heap {
     }
 }
 
-/// What became of one packet.
+/// What became of one packet: it came out of ports, or it was dropped, or (neither) the program consumed it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Program port and frame of each output, in the order they were sent.
     pub outputs: Vec<(u16, Vec<u8>)>,
-    /// Why it was dropped, if it was.
+    /// Why it was dropped, if it was: then it has no outputs.
     pub drop: Option<DropReason>,
+    /// Program port and reason of each further output, beyond those of `outputs` and the one dropped packet, that was lost.
+    pub lost: Vec<(u16, DropReason)>,
+}
+
+impl Outcome {
+    /// An output of the packet could not be sent.
+    fn lose(&mut self, port: u16, reason: DropReason) {
+        self.lost.push((port, reason));
+    }
+
+    /// All is known: a packet of which every output was lost is dropped, its outputs' last reason is its own.
+    fn close(&mut self) {
+        if self.outputs.is_empty() && self.drop.is_none() {
+            self.drop = self.lost.pop().map(|(_, reason)| reason);
+        }
+    }
 }
 
 /// A program with its state and no ports.
@@ -97,19 +113,31 @@ pub struct Offline {
     burst: Box<Burst>,
     conntrack: Arc<Conntrack>,
     fdb: Arc<Fdb>,
+    /// Whether each port of the program is attached.
+    attached: Vec<bool>,
 }
 
 impl Offline {
     /// Loads a program with all its ports attached and no state.
     pub fn new(engine: &Engine) -> Offline {
+        Offline::with_ports(engine, &vec![true; engine.meta().ports.len()])
+    }
+
+    /// Loads a program with no state and those of its ports attached for which `attached` says so: what it sends to the
+    /// others is dropped under [`DropReason::NoPort`], and flooding leaves them out.
+    ///
+    /// # Panics
+    /// When `attached` is not as long as the program has ports.
+    pub fn with_ports(engine: &Engine, attached: &[bool]) -> Offline {
+        assert_eq!(attached.len(), engine.meta().ports.len(), "each port is attached or not");
         let conntrack = Arc::new(Conntrack::new(&Config { workers: 1 }));
         let fdb = Arc::new(Fdb::new(8192, 300));
-        let ports = (0..engine.meta().ports.len() as u16).collect();
+        let ports = (0..attached.len() as u16).filter(|port| attached[usize::from(*port)]).collect();
         let tracker = Tracker::new(conntrack.clone());
         let mut env = Box::new(WorkerEnv::new(Heap::default(), tracker, fdb.clone(), ports));
         // SAFETY: the `Env` is boxed and lives as long as the runner, beside it; only `run` below uses it meanwhile.
         let runner = unsafe { engine.runner(&raw mut *env) };
-        Offline { runner, env, burst: Box::new(Burst::new()), conntrack, fdb }
+        Offline { runner, env, burst: Box::new(Burst::new()), conntrack, fdb, attached: attached.to_vec() }
     }
 
     /// Runs frames that arrive at one moment through the program, at most 32 a burst; what became of each, in order.
@@ -126,14 +154,14 @@ impl Offline {
                 unsafe { self.burst.push(pkt, data, len, *port) };
             }
             self.runner.run(&mut self.burst, 0);
-            let mut sink =
-                Collect { handles: self.burst.pkts().to_vec(), outcomes: vec![Outcome::default(); chunk.len()], at: 0 };
+            let mut sink = Collect { attached: &self.attached, outcomes: vec![Outcome::default(); chunk.len()], at: 0 };
             // One packet at a time, so that each output is known to be of that packet.
             for i in 0..chunk.len() {
                 sink.at = i;
                 self.env.commit_one(&self.burst, i, &mut sink);
             }
             self.env.end_commit(&mut sink);
+            sink.outcomes.iter_mut().for_each(Outcome::close);
             outcomes.append(&mut sink.outcomes);
         }
         assert_eq!(self.env.buffers.alive(), 0, "every packet is sent or dropped");
@@ -157,22 +185,28 @@ impl Offline {
 }
 
 /// Collects what becomes of each packet.
-struct Collect {
-    handles: Vec<Handle>,
+struct Collect<'a> {
+    attached: &'a [bool],
     outcomes: Vec<Outcome>,
+    /// The packet being committed.
     at: usize,
 }
 
-impl Sink<Heap> for Collect {
+impl Sink<Heap> for Collect<'_> {
     fn send(&mut self, buffers: &mut Heap, port: u16, pkt: Handle, _len: u32, _copy: bool) {
-        let frame = buffers.get(pkt).data.clone();
-        self.outcomes[self.at].outputs.push((port, frame));
+        if self.attached.get(usize::from(port)) == Some(&true) {
+            let frame = buffers.get(pkt).data.clone();
+            self.outcomes[self.at].outputs.push((port, frame));
+        } else {
+            self.outcomes[self.at].lose(port, DropReason::NoPort);
+        }
         buffers.free(pkt);
     }
     fn drop(&mut self, buffers: &mut Heap, _in_port: u16, pkt: Handle, _len: u32, reason: DropReason) {
-        debug_assert_eq!(self.handles[self.at], pkt);
         self.outcomes[self.at].drop = Some(reason);
         buffers.free(pkt);
     }
-    fn lost(&mut self, _port: u16, _reason: DropReason) {}
+    fn lost(&mut self, port: u16, reason: DropReason) {
+        self.outcomes[self.at].lose(port, reason);
+    }
 }

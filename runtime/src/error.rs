@@ -1,0 +1,28 @@
+//! What can go wrong around a program: the user's mistakes and the environment's failures, each a message that says what to
+//! do. Never anything on the packet path, which has drop reasons.
+
+use crate::pcap::CaptureError;
+
+/// A failure outside the packet path.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What was asked for makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// A capture that cannot be read or written.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// Anything else that the machine refuses.
+    #[error("{0}")]
+    Environment(String),
+}
+
+impl Error {
+    /// The exit status that stands for it: 2 when the request is wrong, 1 when the environment is.
+    pub fn status(&self) -> u8 {
+        match self {
+            Error::Usage(_) => 2,
+            Error::Capture(_) | Error::Environment(_) => 1,
+        }
+    }
+}
