@@ -11,6 +11,7 @@ const FUNCTIONS: &[&str] = &[
     "rte_eal_(init|cleanup|hotplug_.*|has_hugepages|process_type)",
     "rte_dev_(probe|remove)",
     "rte_errno|rte_strerror",
+    "rte_get_tsc_hz",
     "rte_eth_dev_.*",
     "rte_eth_(rx|tx)_(queue_setup|burst_mode_get)",
     "rte_eth_(promiscuous|allmulticast)_.*",

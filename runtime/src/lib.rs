@@ -6,6 +6,8 @@ pub mod env;
 pub mod error;
 pub mod fdb;
 pub mod io;
+#[cfg(feature = "dpdk")]
+pub mod live;
 pub mod offline;
 pub mod pcap;
 pub mod replay;

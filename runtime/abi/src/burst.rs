@@ -186,6 +186,12 @@ impl Burst {
         self.len[i]
     }
 
+    /// Lengths of all frames.
+    #[inline(always)]
+    pub fn frame_lens(&self) -> &[u32] {
+        &self.len[..self.len()]
+    }
+
     /// The runtime's handle of packet `i`.
     #[inline(always)]
     pub fn pkt(&self, i: usize) -> *mut c_void {

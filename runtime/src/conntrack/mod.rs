@@ -9,6 +9,8 @@ use pipec_abi::{Burst, CtPoint, CtView, ct::state};
 pub struct Config {
     /// Threads that track.
     pub workers: usize,
+    /// Connections at the most.
+    pub max_conns: usize,
 }
 
 /// All connections.

@@ -104,6 +104,26 @@ impl Eal {
         Ok(RegisteredThread { ours: !known, _eal: self.clone(), _not_send: PhantomData })
     }
 
+    /// The last processor that this process may run on.
+    pub fn last_cpu() -> u32 {
+        cpu_numbers(&affinity()).last().copied().unwrap_or(0)
+    }
+
+    /// Pins the calling thread to a processor.
+    pub fn pin_thread(cpu: u32) -> Result<(), Error> {
+        let allowed = affinity();
+        let numbers = cpu_numbers(&allowed);
+        if !numbers.contains(&cpu) {
+            return Err(Error::Cpu { cpu, allowed: cpus(&allowed) });
+        }
+        // SAFETY: a set of processors is plain words; all zeros is the empty set.
+        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the number is within the set's size, since it came from one.
+        unsafe { libc::CPU_SET(cpu as usize, &mut set) };
+        set_affinity(&set);
+        Ok(())
+    }
+
     /// Notes that a port is open; false when it already is.
     pub(super) fn claim_port(&self, id: u16) -> bool {
         let mut ports = self.inner.open_ports.lock().unwrap_or_else(PoisonError::into_inner);
@@ -252,11 +272,16 @@ fn set_affinity(set: &libc::cpu_set_t) {
     unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) };
 }
 
+/// The processors of a set.
+fn cpu_numbers(set: &libc::cpu_set_t) -> Vec<u32> {
+    // SAFETY: the number is within the set's size.
+    let is_set = |cpu: &u32| unsafe { libc::CPU_ISSET(*cpu as usize, set) };
+    (0..libc::CPU_SETSIZE as u32).filter(is_set).collect()
+}
+
 /// A set of processors as the EAL reads it: `0,1,5`.
 fn cpus(set: &libc::cpu_set_t) -> String {
-    // SAFETY: the number is within the set's size.
-    let is_set = |cpu: &usize| unsafe { libc::CPU_ISSET(*cpu, set) };
-    let numbers: Vec<String> = (0..libc::CPU_SETSIZE as usize).filter(is_set).map(|cpu| cpu.to_string()).collect();
+    let numbers: Vec<String> = cpu_numbers(set).iter().map(u32::to_string).collect();
     if numbers.is_empty() { "0".to_string() } else { numbers.join(",") }
 }
 

@@ -40,6 +40,14 @@ pub enum Error {
         /// What to do.
         help: String,
     },
+    /// A processor that this process may not use.
+    #[error("processor {cpu} is not one that this process may run on; choose among {allowed}")]
+    Cpu {
+        /// The processor asked for.
+        cpu: u32,
+        /// Those there are.
+        allowed: String,
+    },
     /// A thread that DPDK does not take.
     #[error("DPDK takes no further thread: {reason}; use fewer workers")]
     Thread {

@@ -13,6 +13,7 @@
 //! `unsafe` stands in these files, for calls of DPDK; what they offer is safe, but for one rule, which [`Mbuf`] states.
 
 mod check;
+pub mod clock;
 mod device;
 mod eal;
 mod error;

@@ -1,0 +1,100 @@
+//! A worker: one thread on one processor, that polls its queues and runs every burst to completion.
+//!
+//! ```text
+//! poll: for each receive queue   receive → run the program → commit
+//!       flush                    what waits for a port goes out
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pipec_abi::{Burst, Counter, DropReason};
+
+use super::cells::WorkerCells;
+use super::mbufs::Mbufs;
+use super::output::Output;
+use crate::engine::{Engine, Runner};
+use crate::env::WorkerEnv;
+use crate::io::dpdk::RxQueue;
+use crate::io::dpdk::clock::{Clock, cycles};
+
+/// One worker, before its thread starts.
+pub struct Worker {
+    /// Queues to poll, each with the program's number of its port.
+    queues: Vec<(u16, RxQueue)>,
+    output: Output,
+    /// Boxed: the runner has its address. Dropped after it.
+    runner: Runner,
+    env: Box<WorkerEnv<Mbufs>>,
+    burst: Box<Burst>,
+    clock: Clock,
+    cells: Arc<WorkerCells>,
+}
+
+impl Worker {
+    /// A worker for these queues.
+    pub fn new(
+        engine: &Engine,
+        queues: Vec<(u16, RxQueue)>,
+        output: Output,
+        env: WorkerEnv<Mbufs>,
+        clock: Clock,
+        cells: Arc<WorkerCells>,
+    ) -> Worker {
+        let mut env = Box::new(env);
+        // SAFETY: the `Env` is boxed and lives as long as the runner, beside it; only `poll` uses either.
+        let runner = unsafe { engine.runner(&raw mut *env) };
+        Worker { queues, output, runner, env, burst: Box::new(Burst::new()), clock, cells }
+    }
+
+    /// Polls until told to stop; returns the program's counters.
+    pub fn run(mut self, stop: &AtomicBool) -> Vec<Counter> {
+        let mut before = cycles();
+        while !stop.load(Ordering::Relaxed) {
+            let packets = self.poll(before);
+            let after = cycles();
+            let cells = &*self.cells;
+            cells.polls.add(1);
+            if packets > 0 {
+                cells.busy_polls.add(1);
+                cells.packets.add(packets);
+                cells.busy_cycles.add(after - before);
+            } else {
+                cells.idle_cycles.add(after - before);
+                std::hint::spin_loop();
+            }
+            before = after;
+        }
+        self.output.flush();
+        self.runner.ctx().counters().to_vec()
+    }
+
+    /// Polls every queue once; how many packets came.
+    #[inline(always)]
+    fn poll(&mut self, now: u64) -> u64 {
+        let now_ns = self.clock.ns(now);
+        let mut packets = 0;
+        for (port, queue) in &mut self.queues {
+            let burst = &mut *self.burst;
+            burst.begin(now_ns);
+            let received = queue.receive(burst, *port, u32::MAX);
+            if received.packets == 0 && received.no_mbuf == 0 {
+                continue;
+            }
+            let cells = &self.cells.ports[usize::from(*port)];
+            let all = u64::from(received.packets) + u64::from(received.no_mbuf);
+            cells.rx_packets.add(all);
+            cells.rx_bytes.add(received.bytes);
+            packets += all;
+            if received.no_mbuf > 0 {
+                cells.drops[DropReason::NoMbuf as usize].add(u64::from(received.no_mbuf));
+                self.cells.dropped.add(u64::from(received.no_mbuf));
+            }
+            self.env.begin(now_ns);
+            self.runner.run(burst, 0);
+            self.env.commit(burst, &mut self.output);
+        }
+        self.output.flush();
+        packets
+    }
+}
