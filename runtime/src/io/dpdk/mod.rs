@@ -13,11 +13,13 @@
 //! `unsafe` stands in these files, for calls of DPDK; what they offer is safe, but for one rule, which [`Mbuf`] states.
 
 mod check;
+mod configure;
 mod device;
 mod eal;
 mod error;
 mod log;
 mod mbuf;
+mod memory;
 mod pool;
 mod port;
 mod queue;
