@@ -12,6 +12,7 @@
 //!
 //! `unsafe` stands in these files, for calls of DPDK; what they offer is safe, but for one rule, which [`Mbuf`] states.
 
+mod buffers;
 mod check;
 mod configure;
 mod device;
@@ -24,6 +25,7 @@ mod pool;
 mod port;
 mod queue;
 
+pub use buffers::Mbufs;
 pub use eal::{Eal, EalOptions, RegisteredThread};
 pub use error::Error;
 pub use mbuf::Mbuf;
