@@ -29,7 +29,7 @@ impl Env for Nothing {
 
 /// Runs actions on a frame; what is in the first two words of metadata, and why it would be dropped.
 fn run(actions: Vec<Action>, frame: &mut [u8], vlan_limit: u8) -> (u128, Option<DropReason>) {
-    let rule = Rule { priority: 0, cond: Cond::True, actions, span: Span::default() };
+    let rule = Rule { priority: 0, cond: Cond::True, actions, text: String::new(), span: Span::default() };
     let program = Program {
         name: "writes".into(),
         ports: vec![],

@@ -22,12 +22,14 @@ const FUNCTIONS: &[&str] = &[
     "rte_log_(cur_msg_loglevel|set_.*level.*)",
     "rte_openlog_stream",
     "rte_mempool_(avail_count|in_use_count|free|lookup)",
-    "rte_pktmbuf_(pool_create|free_bulk|copy|clone)",
+    "rte_mempool_(create_empty|set_ops_byname|populate_virt|obj_iter|op_calc_mem_size_default)",
+    "rte_mbuf_best_mempool_ops",
+    "rte_pktmbuf_(pool_create|pool_init|init|free_bulk|copy|clone)",
     "rte_socket_id",
     "rte_version",
 ];
 /// Types to bind; what the functions need comes by itself.
-const TYPES: &[&str] = &["rte_mbuf", "rte_mempool", "rte_ether_addr"];
+const TYPES: &[&str] = &["rte_mbuf", "rte_mempool", "rte_ether_addr", "rte_pktmbuf_pool_private"];
 /// Constants to bind.
 const CONSTANTS: &[&str] = &[
     "SHIM_.*",
@@ -36,7 +38,7 @@ const CONSTANTS: &[&str] = &[
     "RTE_PKTMBUF_HEADROOM",
     "RTE_MBUF_F_(INDIRECT|EXTERNAL)",
     "RTE_MBUF_DEFAULT_.*",
-    "RTE_MBUF_PRIV_ALIGN",
+    "RTE_MEMPOOL_F_NO_IOVA_CONTIG",
     "RTE_MAX_ETHPORTS",
     "RTE_MAX_LCORE",
     "RTE_LOG_.*",

@@ -48,7 +48,7 @@ impl Engine {
         let code = Code::Static {
             heap: run_static::<P, WorkerEnv<Heap>>,
             #[cfg(feature = "dpdk")]
-            mbuf: run_static::<P, WorkerEnv<crate::live::Mbufs>>,
+            mbuf: run_static::<P, WorkerEnv<crate::io::dpdk::Mbufs>>,
         };
         Ok(Engine { meta: Arc::new(Meta::parse(P::META)?), code })
     }

@@ -3,11 +3,8 @@
 //! In: an engine and [`LiveOptions`]. Out: what was counted. Never: reads the command line or prints.
 
 mod cells;
-mod mbufs;
 mod output;
 mod worker;
-
-pub use mbufs::Mbufs;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -23,7 +20,7 @@ use crate::engine::Engine;
 use crate::env::WorkerEnv;
 use crate::fdb::Fdb;
 use crate::io::dpdk::clock::Clock;
-use crate::io::dpdk::{Eal, EalOptions, Error, Pool, Port, PortConfig, data_room};
+use crate::io::dpdk::{Eal, EalOptions, Error, Mbufs, Pool, Port, PortConfig, data_room};
 use crate::io::spec::{self, PortSpec};
 use crate::stats::{Drops, Ledger, PortStats, Stats, WorkerStats};
 

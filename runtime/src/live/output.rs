@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pipec_abi::{BURST, Burst, DropReason};
 
 use super::cells::WorkerCells;
-use super::mbufs::Mbufs;
 use crate::env::{Handle, Sink};
+use crate::io::dpdk::Mbufs;
 use crate::io::dpdk::{Mbuf, TxQueue};
 
 /// How often a full transmit queue is tried again before packets are dropped.

@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pipec_abi::{Burst, Counter, DropReason};
 
 use super::cells::WorkerCells;
-use super::mbufs::Mbufs;
 use super::output::Output;
 use crate::engine::{Engine, Runner};
 use crate::env::WorkerEnv;
+use crate::io::dpdk::Mbufs;
 use crate::io::dpdk::RxQueue;
 use crate::io::dpdk::clock::{Clock, cycles};
 

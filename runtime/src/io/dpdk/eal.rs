@@ -40,6 +40,8 @@ impl EalOptions {
                 PortKind::Pci { address, args } if args.is_empty() => options.pci.push(address.clone()),
                 PortKind::Pci { address, args } => options.pci.push(format!("{address},{args}")),
                 PortKind::VirtioUser { .. } => options.single_file_segments = true,
+                PortKind::Devargs { devargs } if devargs.contains("virtio_user") => options.single_file_segments = true,
+                PortKind::Devargs { devargs } if is_pci(devargs) => options.pci.push(devargs.clone()),
                 _ => {}
             }
         }
@@ -56,6 +58,8 @@ pub struct Eal {
 #[derive(Debug)]
 struct Inner {
     hugepages: bool,
+    /// Whether no device or other process reads packet buffers by itself.
+    private: bool,
     /// Ids of the ports that are open.
     open_ports: Mutex<Vec<u16>>,
 }
@@ -81,12 +85,18 @@ impl Eal {
         log::replay(&written);
         // SAFETY: the EAL has started.
         let hugepages = unsafe { dpdk_sys::rte_eal_has_hugepages() } != 0;
-        Ok(Eal { inner: Arc::new(Inner { hugepages, open_ports: Mutex::new(Vec::new()) }) })
+        let private = !hugepages && is_private(options);
+        Ok(Eal { inner: Arc::new(Inner { hugepages, private, open_ports: Mutex::new(Vec::new()) }) })
     }
 
     /// Whether packet buffers lie in hugepages.
     pub fn has_hugepages(&self) -> bool {
         self.inner.hugepages
+    }
+
+    /// Whether packet buffers may lie in memory of our own, since no device or other process reads them by itself.
+    pub(super) fn memory_is_private(&self) -> bool {
+        self.inner.private
     }
 
     /// Makes the calling thread known to DPDK, so that it gets caches of its own in pools. A thread that polls ports must do
@@ -195,7 +205,10 @@ fn arguments(options: &EalOptions, free_hugepage_mib: u64, cpus: &str) -> Vec<St
         }
         if !given(&["-m", "--socket-mem"]) {
             push("-m");
-            push(&memory_mib.to_string());
+            push(&memory_mib.saturating_mul(2).to_string()); // a buffer a page; filled only as far as it is used
+        }
+        if is_private(options) && !given(&["--iova-mode"]) {
+            push("--iova-mode=va"); // nothing here has to do with physical addresses
         }
     } else if !given(&own_memory) {
         push("--in-memory");
@@ -215,6 +228,19 @@ fn arguments(options: &EalOptions, free_hugepage_mib: u64, cpus: &str) -> Vec<St
     }
     args.extend(options.args.iter().cloned());
     args
+}
+
+/// Whether these are the arguments of a PCI device, which begin with its address.
+fn is_pci(devargs: &str) -> bool {
+    devargs.split(',').next().is_some_and(|name| name.contains(':'))
+}
+
+/// Whether all devices are of a kind that hands packets over by copying.
+fn is_private(options: &EalOptions) -> bool {
+    let shares = |arg: &String| {
+        ["-a", "--allow", "--vdev"].iter().any(|name| is_option(arg, name)) || arg.contains("virtio_user")
+    };
+    options.pci.is_empty() && !options.single_file_segments && !options.args.iter().any(shares)
 }
 
 /// Whether an argument is this option, alone or with its value attached.
@@ -306,7 +332,7 @@ mod tests {
     #[test]
     fn hugepages_are_used_where_they_suffice() {
         let mut options = EalOptions::default();
-        let without = "pipec --lcores 0@(0,1) --no-huge --no-shconf -m 256 --no-telemetry --no-pci";
+        let without = "pipec --lcores 0@(0,1) --no-huge --no-shconf -m 512 --iova-mode=va --no-telemetry --no-pci";
         assert_eq!(line(&options, 0), without);
         assert_eq!(line(&options, 255), without);
         assert_eq!(line(&options, 256), "pipec --lcores 0@(0,1) --in-memory --no-telemetry --no-pci");
@@ -316,7 +342,7 @@ mod tests {
             line(&options, 64),
             "pipec --lcores 0@(0,1) --in-memory --single-file-segments --no-telemetry --no-pci"
         );
-        assert!(line(&options, 0).contains("-m 64 "));
+        assert!(line(&options, 0).contains("-m 128 "));
     }
 
     #[test]
@@ -326,7 +352,7 @@ mod tests {
         };
         assert_eq!(
             with(&["--no-huge", "-m", "99"], 9999),
-            "pipec --lcores 0@(0,1) --no-shconf --no-telemetry --no-pci --no-huge -m 99"
+            "pipec --lcores 0@(0,1) --no-shconf --iova-mode=va --no-telemetry --no-pci --no-huge -m 99"
         );
         assert_eq!(with(&["-l0-3", "--in-memory"], 0), "pipec --no-telemetry --no-pci -l0-3 --in-memory");
         assert_eq!(
@@ -344,6 +370,8 @@ mod tests {
         let specs = crate::io::spec::parse_all(&["a=pci:01:00.0", "b=pci:02:00.1,x=1", "c=null"]).unwrap();
         let options = EalOptions::for_ports(&specs);
         assert!(line(&options, 0).ends_with("--no-telemetry -a 0000:01:00.0 -a 0000:02:00.1,x=1"));
+        let specs = crate::io::spec::parse_all(&["a=devargs:01:00.0,x=1"]).unwrap();
+        assert_eq!(EalOptions::for_ports(&specs).pci, ["01:00.0,x=1"]);
         let specs = crate::io::spec::parse_all(&["a=virtio-user:/s"]).unwrap();
         assert!(EalOptions::for_ports(&specs).single_file_segments);
     }

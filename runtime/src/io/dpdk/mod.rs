@@ -12,17 +12,21 @@
 //!
 //! `unsafe` stands in these files, for calls of DPDK; what they offer is safe, but for one rule, which [`Mbuf`] states.
 
+mod buffers;
 mod check;
 pub mod clock;
+mod configure;
 mod device;
 mod eal;
 mod error;
 mod log;
 mod mbuf;
+mod memory;
 mod pool;
 mod port;
 mod queue;
 
+pub use buffers::Mbufs;
 pub use eal::{Eal, EalOptions, RegisteredThread};
 pub use error::Error;
 pub use mbuf::Mbuf;

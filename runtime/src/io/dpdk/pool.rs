@@ -2,14 +2,14 @@
 //!
 //! In: how many buffers and how large. Out: buffers, and how many are out. Never: growth; an empty pool says no.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use dpdk_sys::{rte_mbuf, rte_mempool};
 
 use super::error::{Error, errno_text, last_errno};
-use super::{Eal, Mbuf};
+use super::{Eal, Mbuf, memory};
 
 /// The usual room for data in a buffer, headroom not counted: a frame of 1,500 bytes with tags and tunnels fits.
 pub const DATA_ROOM: u16 = dpdk_sys::RTE_MBUF_DEFAULT_DATAROOM as u16;
@@ -44,16 +44,17 @@ impl Pool {
         let c_name = CString::new(name.replace('\0', "")).unwrap_or_default();
         let cache = CACHE.min(mbufs / 2);
         let room = data_room.saturating_add(dpdk_sys::RTE_PKTMBUF_HEADROOM as u16);
-        let any_socket = -1;
-        // SAFETY: the EAL has started; the name is a C string that DPDK copies.
-        let pool = unsafe { dpdk_sys::rte_pktmbuf_pool_create(c_name.as_ptr(), mbufs, cache, 0, room, any_socket) };
-        match NonNull::new(pool) {
-            Some(pool) => Ok(Pool { inner: Arc::new(Inner { pool, eal: eal.clone() }) }),
-            None => Err(Error::Memory {
+        let pool = match eal.memory_is_private() {
+            true => memory::pool(&c_name, mbufs, cache, room),
+            false => pool_in_eal_memory(&c_name, mbufs, cache, room),
+        };
+        match pool {
+            Ok(pool) => Ok(Pool { inner: Arc::new(Inner { pool, eal: eal.clone() }) }),
+            Err(errno) => Err(Error::Memory {
                 pool: name.to_string(),
                 mbufs,
                 mib: Pool::memory_mib(mbufs, data_room),
-                reason: errno_text(last_errno()),
+                reason: errno_text(errno),
                 help: eal.memory_help(),
             }),
         }
@@ -114,6 +115,14 @@ impl Pool {
     pub(super) fn raw(&self) -> *mut rte_mempool {
         self.inner.pool.as_ptr()
     }
+}
+
+/// A pool in the memory that the EAL started with.
+fn pool_in_eal_memory(name: &CStr, mbufs: u32, cache: u32, room: u16) -> Result<NonNull<rte_mempool>, i32> {
+    let any_socket = -1;
+    // SAFETY: the name is a C string that DPDK copies.
+    let pool = unsafe { dpdk_sys::rte_pktmbuf_pool_create(name.as_ptr(), mbufs, cache, 0, room, any_socket) };
+    NonNull::new(pool).ok_or_else(last_errno)
 }
 
 impl Drop for Inner {

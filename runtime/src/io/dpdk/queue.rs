@@ -103,6 +103,16 @@ impl TxQueue {
         // `Mbuf` is laid out as a pointer, and its rule gives the packets away.
         usize::from(unsafe { dpdk_sys::shim_tx_burst(self.port, self.queue, first, n) })
     }
+
+    /// [`tx_burst`](TxQueue::tx_burst) for all packets of a burst.
+    #[inline]
+    pub fn send_burst(&mut self, burst: &Burst) -> usize {
+        let mut pkts = [Mbuf::NULL; BURST]; // a copy, as drivers and callbacks may write the array
+        for (mbuf, pkt) in pkts.iter_mut().zip(burst.pkts()) {
+            *mbuf = Mbuf::from_opaque(*pkt);
+        }
+        self.tx_burst(&mut pkts[..burst.len()])
+    }
 }
 
 #[inline(always)]
