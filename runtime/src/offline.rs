@@ -130,7 +130,7 @@ impl Offline {
     /// When `attached` is not as long as the program has ports.
     pub fn with_ports(engine: &Engine, attached: &[bool]) -> Offline {
         assert_eq!(attached.len(), engine.meta().ports.len(), "each port is attached or not");
-        let conntrack = Arc::new(Conntrack::new(&Config { workers: 1 }));
+        let conntrack = Arc::new(Conntrack::new(&Config { workers: 1, ..Config::default() }));
         let fdb = Arc::new(Fdb::new(8192, 300));
         let ports = (0..attached.len() as u16).filter(|port| attached[usize::from(*port)]).collect();
         let tracker = Tracker::new(conntrack.clone());
