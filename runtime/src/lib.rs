@@ -12,6 +12,7 @@ pub mod offline;
 pub mod pcap;
 pub mod replay;
 pub mod stats;
+pub mod sync;
 
 pub use engine::Engine;
 pub use error::Error;
