@@ -3,10 +3,27 @@
 //! A module imports only from modules before it in this order: `source diag field`, `ast`, `parse`, `hir`, `resolve`, `check`,
 //! `eval`, `plan`, `backend`. [`eval`] is the reference meaning and shares no code with `plan` and `backend`.
 
+pub mod ast;
 pub mod backend;
 pub mod diag;
 pub mod eval;
 pub mod field;
 pub mod hir;
+pub mod packet;
+pub mod parse;
 pub mod plan;
+pub mod resolve;
 pub mod source;
+mod suggest;
+
+use diag::Diagnostic;
+use source::Sources;
+
+/// Parses, resolves and checks a `.pipe` file. The program is there if nothing is an error.
+pub fn front_pipe(sources: &mut Sources, file: u16) -> (Option<hir::Program>, Vec<Diagnostic>) {
+    let mut diagnostics = vec![];
+    let ast = parse::pipe(&sources.file(file).text, file, &mut diagnostics);
+    let resolved = ast.as_ref().and_then(|ast| resolve::pipe(ast, &mut diagnostics));
+    let resolved = resolved.filter(|_| !diag::has_errors(&diagnostics));
+    (resolved.map(|resolved| resolved.program), diagnostics)
+}

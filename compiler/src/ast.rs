@@ -1,0 +1,288 @@
+//! A `.pipe` program as it is written: names are text, values are literals, nothing is looked up. `parse` makes it,
+//! `print` writes it back, `resolve` gives it meaning.
+//!
+//! Everything that a message could point at is a [`Spanned`]. Two trees are equal if they say the same, wherever it stands.
+
+use crate::source::Span;
+
+/// A part of the tree and its place.
+#[derive(Clone, Debug)]
+pub struct Spanned<T> {
+    /// The part.
+    pub node: T,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl<T> Spanned<T> {
+    /// A part at a place.
+    pub fn new(node: T, span: Span) -> Spanned<T> {
+        Spanned { node, span }
+    }
+}
+
+impl<T: PartialEq> PartialEq for Spanned<T> {
+    /// Equal whatever the places are.
+    fn eq(&self, other: &Self) -> bool {
+        self.node == other.node
+    }
+}
+
+/// A name, or a path of names with dots.
+pub type Name = Spanned<String>;
+
+/// A file: one pipeline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pipeline {
+    /// Its name.
+    pub name: Name,
+    /// What stands in it, in order.
+    pub items: Vec<Item>,
+    /// Names in statements that could not be parsed: that such a name is unknown is no news.
+    pub damaged: Vec<String>,
+}
+
+/// A statement of a pipeline.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Item {
+    Ports(Vec<Port>),
+    Const(Const),
+    Set(Set),
+    Option(Setting),
+    Vars(Vec<Var>),
+    Action(ActionDecl),
+    Table(Table),
+    Test(Test),
+}
+
+/// `lan` or `lan = 1` behind `port`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Port {
+    /// The name.
+    pub name: Name,
+    /// The number, if one is given.
+    pub number: Option<Expr>,
+}
+
+/// `const NAME = value;`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Const {
+    /// The name.
+    pub name: Name,
+    /// What it stands for.
+    pub value: Expr,
+}
+
+/// `set NAME = { … };`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Set {
+    /// The name.
+    pub name: Name,
+    /// Values, ranges, prefixes, names of other sets.
+    pub elements: Vec<Expr>,
+}
+
+/// `option NAME = value;`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// The name.
+    pub name: Name,
+    /// The value.
+    pub value: Expr,
+}
+
+/// `vrf: u16` behind `var`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Var {
+    /// The name.
+    pub name: Name,
+    /// `port`, `mac`, `ipv4`, `ipv6`, or `u1` to `u128`.
+    pub ty: Name,
+}
+
+/// `action NAME(params) { … }`
+#[derive(Clone, Debug, PartialEq)]
+pub struct ActionDecl {
+    /// The name.
+    pub name: Name,
+    /// What calls have to give.
+    pub params: Vec<Var>,
+    /// What it does.
+    pub body: Vec<Action>,
+}
+
+/// `table NAME { … }`, or `start { … }`, a table of that name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// The name.
+    pub name: Name,
+    /// The rules as they stand.
+    pub rules: Vec<Spanned<Rule>>,
+}
+
+/// `priority N: cond => actions;`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// The priority, if one is given.
+    pub priority: Option<Expr>,
+    /// When it holds; none is `else`.
+    pub cond: Option<Expr>,
+    /// What it does; nothing is allowed.
+    pub actions: Vec<Action>,
+}
+
+/// A condition or a value.
+pub type Expr = Spanned<ExprKind>;
+
+/// How a number is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Radix {
+    Decimal,
+    Hex,
+    Binary,
+}
+
+/// What a condition or value says.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum ExprKind {
+    Number {
+        value: u128,
+        radix: Radix,
+    },
+    Mac(u64),
+    Ipv4(u32),
+    Ipv6(u128),
+    /// A string: an address that is a string for the sake of Rust's lexer, or bytes.
+    Text(String),
+    /// A field, a header, a flag, or a declared name.
+    Path(String),
+    /// `{ a, b }`.
+    Elements(Vec<Expr>),
+    Not(Box<Expr>),
+    And(Vec<Expr>),
+    Or(Vec<Expr>),
+    Compare(Comparison, Box<Expr>, Box<Expr>),
+    Arith(Arith, Box<Expr>, Box<Expr>),
+    /// `low..=high`.
+    Range(Box<Expr>, Box<Expr>),
+    /// `address/length` or `value/mask`.
+    Slash(Box<Expr>, Box<Expr>),
+}
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Comparison {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    In,
+}
+
+impl Comparison {
+    /// The operators as they are written.
+    pub const NAMES: &[(&str, Comparison)] = &[
+        ("==", Comparison::Eq),
+        ("!=", Comparison::Ne),
+        ("<", Comparison::Lt),
+        ("<=", Comparison::Le),
+        (">", Comparison::Gt),
+        (">=", Comparison::Ge),
+        ("in", Comparison::In),
+    ];
+
+    /// The operator as it is written.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, c)| *c == self).map_or("?", |(n, _)| n)
+    }
+}
+
+/// How two values make a third.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Arith {
+    BitOr,
+    BitAnd,
+    Add,
+    Sub,
+}
+
+impl Arith {
+    /// The operators as they are written.
+    pub const NAMES: &[(&str, Arith)] =
+        &[("|", Arith::BitOr), ("&", Arith::BitAnd), ("+", Arith::Add), ("-", Arith::Sub)];
+
+    /// The operator as it is written.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, a)| *a == self).map_or("?", |(n, _)| n)
+    }
+}
+
+/// An action of a rule.
+pub type Action = Spanned<ActionKind>;
+
+/// What an action says.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum ActionKind {
+    Goto(Name),
+    Call(Name),
+    Clone(Vec<Action>),
+    Assign(Name, Expr),
+    /// `drop`, `output(lan)`, or an action of the program.
+    Run(Name, Option<Vec<Arg>>),
+}
+
+/// `value` or `name = value` between parentheses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arg {
+    /// The name, if one is given.
+    pub name: Option<Name>,
+    /// The value.
+    pub value: Expr,
+}
+
+/// `test "name" { … }`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Test {
+    /// The name.
+    pub name: Name,
+    /// What happens, in order.
+    pub steps: Vec<Spanned<Step>>,
+}
+
+/// A statement of a test.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Step {
+    Send {
+        port: Name,
+        packet: Packet,
+    },
+    /// Names of ports, or `drop` alone.
+    Expect(Vec<Name>),
+    After {
+        ns: u64,
+    },
+}
+
+/// Layers of a packet, the outermost first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Packet {
+    /// The layers; never empty.
+    pub layers: Vec<Spanned<Layer>>,
+}
+
+/// A layer of a packet.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Layer {
+    Header(Name, Vec<Arg>),
+    Payload(String),
+}

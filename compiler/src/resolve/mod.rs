@@ -1,0 +1,183 @@
+//! From the tree to the HIR. In: an [`ast::Pipeline`]. Out: a [`hir::Program`] in which every name is an id or a value, every
+//! value has the width of its field, every prerequisite is written out and rules stand in the order in which they are tried;
+//! with [`Marks`] that say where its parts came from. Reports every mistake of names, kinds, widths and arguments.
+//!
+//! Decides nothing about what a program does: whether it makes sense is the question of `check`.
+
+mod action;
+mod cond;
+pub mod marks;
+mod names;
+mod table;
+mod test;
+pub mod value;
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use crate::ast::{self, ExprKind, Item};
+use crate::diag::Diagnostic;
+use crate::hir::{self, TableId};
+use crate::source::Span;
+use marks::Marks;
+use names::{Names, Symbol};
+use value::{Constant, Ranges, normalise};
+
+/// Tags that can be parsed, at the most.
+const MAX_VLAN_LIMIT: u128 = 2;
+
+/// A program and where its parts came from.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The program.
+    pub program: hir::Program,
+    /// The places.
+    pub marks: Marks,
+}
+
+/// Resolves a `.pipe` program; none if there was an error.
+pub fn pipe(ast: &ast::Pipeline, diagnostics: &mut Vec<Diagnostic>) -> Option<Resolved> {
+    let mut found = vec![];
+    let names = Names::collect(ast, &mut found);
+    let mut resolver = Resolver { names, diagnostics: found, recursive: HashSet::new(), action_count: 0, ranges: 0 };
+    let resolved = resolver.program(ast);
+    diagnostics.append(&mut resolver.diagnostics);
+    resolved
+}
+
+/// The value of an expression in which no names are declared.
+pub fn literal(expr: &ast::Expr, flags: &[(&str, u32)], diagnostics: &mut Vec<Diagnostic>) -> Option<Constant> {
+    let names = Names::default();
+    let mut resolver = Resolver { names, diagnostics: vec![], recursive: HashSet::new(), action_count: 0, ranges: 0 };
+    let constant = resolver.constant(expr, flags);
+    diagnostics.append(&mut resolver.diagnostics);
+    constant
+}
+
+/// What is known while a program is resolved.
+pub(crate) struct Resolver<'a> {
+    names: Names<'a>,
+    diagnostics: Vec<Diagnostic>,
+    /// Actions that call themselves.
+    recursive: HashSet<&'a str>,
+    /// Actions so far, calls expanded.
+    action_count: usize,
+    /// Ranges in conditions so far.
+    ranges: usize,
+}
+
+impl<'a> Resolver<'a> {
+    fn push(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn error(&mut self, code: &'static str, message: impl Into<String>, span: Span, label: impl Into<String>) {
+        self.push(Diagnostic::error(code, message, span, label));
+    }
+
+    fn program(&mut self, ast: &'a ast::Pipeline) -> Option<Resolved> {
+        let options = self.declarations(ast);
+        let actions: Vec<&ast::ActionDecl> =
+            ast.items.iter().filter_map(|item| if let Item::Action(a) = item { Some(a) } else { None }).collect();
+        self.find_recursion(&actions);
+        for action in actions {
+            self.action_body(action);
+        }
+        let (mut tables, mut tests) = (vec![], vec![]);
+        let mut marks = Marks::default();
+        for item in &ast.items {
+            match item {
+                Item::Table(table) => {
+                    if let Some((table, rules)) = self.table_rules(table) {
+                        marks.table_names.push(table.span);
+                        marks.tables.push(rules);
+                        tables.push(table);
+                    }
+                }
+                Item::Test(test) => tests.extend(self.test(test)),
+                _ => {}
+            }
+        }
+        let has_table = ast.items.iter().any(|item| matches!(item, Item::Table(_)));
+        if !has_table && ast.damaged.is_empty() {
+            let message = "a pipeline needs a table";
+            self.push(
+                Diagnostic::error("no-table", message, ast.name.span, "it has none")
+                    .help("write `table NAME { condition => actions; }`"),
+            );
+        }
+        if crate::diag::has_errors(&self.diagnostics) || !has_table {
+            return None;
+        }
+        marks.unused = self.names.unused();
+        let entry = self.names.table("start").unwrap_or(TableId(0));
+        let program = hir::Program {
+            name: ast.name.node.clone(),
+            ports: std::mem::take(&mut self.names.ports),
+            options,
+            metadata_words: self.names.metadata_words(),
+            variables: std::mem::take(&mut self.names.variables),
+            tables,
+            entry,
+            tests,
+        };
+        Some(Resolved { program, marks })
+    }
+
+    /// Constants, sets, variables and options, in the order of the source.
+    fn declarations(&mut self, ast: &'a ast::Pipeline) -> hir::Options {
+        let mut options = hir::Options::default();
+        let mut vlan_limit = None;
+        for item in &ast.items {
+            match item {
+                Item::Const(item) => {
+                    let symbol = self.constant(&item.value, &[]).map(Symbol::Const);
+                    self.names.declare("const", &item.name, symbol, &mut self.diagnostics);
+                }
+                Item::Set(item) => {
+                    let symbol = self.set(item).map(Symbol::Set);
+                    self.names.declare("set", &item.name, symbol, &mut self.diagnostics);
+                }
+                Item::Vars(vars) => {
+                    for var in vars {
+                        let ty = self.type_of(&var.ty);
+                        self.names.variable(&var.name, ty, &mut self.diagnostics);
+                    }
+                }
+                Item::Option(option) if option.name.node == "vlan_limit" => {
+                    if let Some(first) = vlan_limit.replace(option.name.span) {
+                        self.push(names::duplicate("option", &option.name, first));
+                    }
+                    match option.value.node {
+                        ExprKind::Number { value, .. } if (1..=MAX_VLAN_LIMIT).contains(&value) => {
+                            options.vlan_limit = value as u8;
+                        }
+                        _ => {
+                            let message = "`vlan_limit` is 1 or 2";
+                            self.error("value-too-big", message, option.value.span, "not a number of tags");
+                        }
+                    }
+                }
+                Item::Option(option) => {
+                    let message = format!("there is no option `{}`", option.name.node);
+                    self.push(
+                        Diagnostic::error("unknown-name", message, option.name.span, "not known")
+                            .help("options are `vlan_limit`"),
+                    );
+                }
+                _ => {}
+            }
+        }
+        options
+    }
+
+    fn set(&mut self, set: &'a ast::Set) -> Option<Rc<Ranges>> {
+        let mut kind = None;
+        let mut list = vec![];
+        let mut whole = true;
+        for element in &set.elements {
+            whole &= self.elements(element, &[], &mut kind, &mut list).is_some();
+        }
+        whole.then(|| Rc::new(Ranges { kind: kind.map(|(kind, _)| kind), list: normalise(list) }))
+    }
+}

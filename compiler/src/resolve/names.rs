@@ -1,0 +1,324 @@
+//! Names that a program declares: which there are, what they stand for, and whether something uses them.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use super::value::{Constant, Ranges};
+use crate::ast::{self, Item, Name};
+use crate::diag::Diagnostic;
+use crate::field::{Field, Header, Kind};
+use crate::hir::{self, Place, PortId, Space, TableId};
+use crate::parse::ITEM_WORDS;
+use crate::source::Span;
+use crate::suggest::closest;
+
+/// Words that no name may be, besides those that begin an item.
+const KEYWORDS: &[&str] =
+    &["after", "call", "clone", "drop", "else", "expect", "goto", "in", "in_port", "pipeline", "priority", "send"];
+
+/// Messages up to which names are suggested: looking through all names takes time.
+const MAX_SUGGESTIONS: usize = 100;
+
+/// What a value's name stands for.
+#[derive(Clone, Debug)]
+pub enum Symbol {
+    /// A port.
+    Port(PortId),
+    /// A constant.
+    Const(Constant),
+    /// A set.
+    Set(Rc<Ranges>),
+    /// A variable: where it is and how its values are written.
+    Var(Place, Kind),
+}
+
+impl Symbol {
+    /// What to call it.
+    pub fn what(&self) -> &'static str {
+        match self {
+            Symbol::Port(_) => "port",
+            Symbol::Const(_) => "const",
+            Symbol::Set(_) => "set",
+            Symbol::Var(..) => "var",
+        }
+    }
+}
+
+/// All names of a program.
+#[derive(Debug, Default)]
+pub struct Names<'a> {
+    /// Ports, constants, sets, variables; none where the declaration is wrong.
+    symbols: HashMap<&'a str, (Option<Symbol>, Span)>,
+    tables: HashMap<&'a str, (TableId, Span)>,
+    actions: HashMap<&'a str, &'a ast::ActionDecl>,
+    /// Declared names in order, for what must not depend on hashes.
+    order: Vec<(&'static str, &'a str, Span)>,
+    used: HashSet<(&'static str, &'a str)>,
+    damaged: HashSet<&'a str>,
+    /// The ports.
+    pub ports: Vec<hir::Port>,
+    /// The variables.
+    pub variables: Vec<hir::Variable>,
+    /// Bits of metadata that are taken.
+    metadata_bits: u16,
+}
+
+impl<'a> Names<'a> {
+    /// Declares ports, tables and actions, which may be used before they are declared.
+    pub fn collect(ast: &'a ast::Pipeline, diagnostics: &mut Vec<Diagnostic>) -> Names<'a> {
+        let mut names = Names { damaged: ast.damaged.iter().map(String::as_str).collect(), ..Names::default() };
+        let mut tables = 0_u16;
+        for item in &ast.items {
+            match item {
+                Item::Ports(ports) => ports.iter().for_each(|port| names.port(port, diagnostics)),
+                Item::Table(table) => {
+                    let span = table.name.span;
+                    if tables == u16::MAX {
+                        diagnostics.push(Diagnostic::error("too-many", "too many tables", span, "one too many"));
+                        break;
+                    }
+                    let id = TableId(tables);
+                    tables += 1;
+                    if let Some((_, first)) = names.tables.get(table.name.node.as_str()) {
+                        diagnostics.push(duplicate("table", &table.name, *first));
+                    } else if reserved(&table.name, false) && table.name.node != "start" {
+                        diagnostics.push(reserved_name(&table.name));
+                    }
+                    names.tables.entry(&table.name.node).or_insert((id, span));
+                }
+                Item::Action(action) => {
+                    let name = &action.name;
+                    if let Some(first) = names.actions.get(name.node.as_str()) {
+                        diagnostics.push(duplicate("action", name, first.name.span));
+                        continue;
+                    }
+                    if reserved(name, false) || super::action::is_built_in(&name.node) {
+                        diagnostics.push(reserved_name(name));
+                    }
+                    names.actions.insert(&name.node, action);
+                    names.order.push(("action", &name.node, name.span));
+                }
+                _ => {}
+            }
+        }
+        names.number_ports(ast, diagnostics);
+        names
+    }
+
+    /// Declares a name for a value; `None` if what it stands for is wrong.
+    pub fn declare(
+        &mut self,
+        what: &'static str,
+        name: &'a Name,
+        symbol: Option<Symbol>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
+        if let Some((_, first)) = self.symbols.get(name.node.as_str()) {
+            diagnostics.push(duplicate("name", name, *first));
+            return;
+        }
+        if reserved(name, true) {
+            diagnostics.push(reserved_name(name));
+        }
+        self.symbols.insert(&name.node, (symbol, name.span));
+        self.order.push((what, &name.node, name.span));
+    }
+
+    fn port(&mut self, port: &'a ast::Port, diagnostics: &mut Vec<Diagnostic>) {
+        if self.ports.len() >= usize::from(u16::MAX) {
+            diagnostics.push(Diagnostic::error("too-many", "too many ports", port.name.span, "one too many"));
+            return;
+        }
+        let known = self.symbols.contains_key(port.name.node.as_str());
+        let id = PortId(self.ports.len() as u16);
+        self.declare("port", &port.name, Some(Symbol::Port(id)), diagnostics);
+        if !known {
+            self.ports.push(hir::Port { name: port.name.node.clone(), number: 0 });
+        }
+    }
+
+    /// Gives ports their numbers: those written, and for the others the place in the order of declaration.
+    fn number_ports(&mut self, ast: &'a ast::Pipeline, diagnostics: &mut Vec<Diagnostic>) {
+        let declared = ast.items.iter().filter_map(|item| if let Item::Ports(p) = item { Some(p) } else { None });
+        let mut taken: HashMap<u32, Span> = HashMap::new();
+        for (index, port) in declared.flatten().enumerate() {
+            let Some((Some(Symbol::Port(id)), first)) = self.symbols.get(port.name.node.as_str()) else { continue };
+            if *first != port.name.span {
+                continue;
+            }
+            let (number, span) = match &port.number {
+                None => (index as u128 + 1, port.name.span),
+                Some(expr) => match expr.node {
+                    ast::ExprKind::Number { value, .. } => (value, expr.span),
+                    _ => continue,
+                },
+            };
+            if !(1..0xff00).contains(&number) {
+                let message = format!("port numbers go from 1 to {}", 0xff00 - 1);
+                diagnostics.push(Diagnostic::error("value-too-big", message, span, "not a port number"));
+                continue;
+            }
+            if let Some(first) = taken.insert(number as u32, span) {
+                let message = format!("two ports have the number {number}");
+                let diagnostic = Diagnostic::error("duplicate", message, span, "used again here")
+                    .label(first, "used first here")
+                    .help("ports without a number count from 1 in order of declaration");
+                diagnostics.push(diagnostic);
+            }
+            self.ports[usize::from(id.0)].number = number as u32;
+        }
+    }
+
+    /// Declares a variable with its place in the metadata: no word of 64 bits is straddled without need.
+    pub fn variable(&mut self, name: &'a Name, ty: Option<(Kind, u8)>, diagnostics: &mut Vec<Diagnostic>) {
+        let Some((kind, width)) = ty else { return self.declare("var", name, None, diagnostics) };
+        let bits = u16::from(width);
+        let start = self.metadata_bits;
+        let offset = if start % 64 + bits > 64 { start.next_multiple_of(64) } else { start };
+        let Some(end) = offset.checked_add(bits).filter(|end| *end <= 4096) else {
+            let message = "variables take more than 4,096 bits";
+            diagnostics.push(Diagnostic::error("too-many", message, name.span, "one too many"));
+            return;
+        };
+        self.metadata_bits = end;
+        let place = Place { space: Space::Meta, offset, width };
+        self.variables.push(hir::Variable { name: name.node.clone(), place });
+        self.declare("var", name, Some(Symbol::Var(place, kind)), diagnostics);
+    }
+
+    /// Words of metadata that the variables take.
+    pub fn metadata_words(&self) -> u16 {
+        self.metadata_bits.div_ceil(64)
+    }
+
+    /// What a name stands for, which counts as a use. The inner none: its declaration is wrong, and reported.
+    pub fn symbol(&mut self, name: &str) -> Option<Option<Symbol>> {
+        let (&key, (symbol, _)) = self.symbols.get_key_value(name)?;
+        let symbol = symbol.clone();
+        self.used.insert(("name", key));
+        Some(symbol)
+    }
+
+    /// What a name stands for, without using it.
+    pub fn peek(&self, name: &str) -> Option<&Symbol> {
+        self.symbols.get(name)?.0.as_ref()
+    }
+
+    /// The table with this name.
+    pub fn table(&self, name: &str) -> Option<TableId> {
+        self.tables.get(name).map(|(id, _)| *id)
+    }
+
+    /// The action with this name, which counts as a use if `used`.
+    pub fn action(&mut self, name: &str) -> Option<&'a ast::ActionDecl> {
+        let (&key, &action) = self.actions.get_key_value(name)?;
+        self.used.insert(("action", key));
+        Some(action)
+    }
+
+    /// The action with this name, without using it.
+    pub fn peek_action(&self, name: &str) -> Option<&'a ast::ActionDecl> {
+        self.actions.get(name).copied()
+    }
+
+    /// All ports count as used: an action sends to all of them.
+    pub fn use_all_ports(&mut self) {
+        for &(what, name, _) in &self.order {
+            if what == "port" {
+                self.used.insert(("name", name));
+            }
+        }
+    }
+
+    /// The port with this OpenFlow number.
+    pub fn port_by_number(&mut self, number: u128) -> Option<PortId> {
+        let at = self.ports.iter().position(|port| u128::from(port.number) == number)?;
+        let name = self.ports[at].name.clone();
+        self.symbol(&name);
+        Some(PortId(at as u16))
+    }
+
+    /// Declared names that nothing used, in order.
+    pub fn unused(&self) -> Vec<(&'static str, String, Span)> {
+        let unused = self.order.iter().filter(|(what, name, _)| {
+            let space = if *what == "action" { "action" } else { "name" };
+            !self.used.contains(&(space, *name)) && !name.starts_with('_')
+        });
+        unused.map(|&(what, name, span)| (what, name.to_string(), span)).collect()
+    }
+
+    /// Reports that there is no such `what`, unless the name stands in a statement that could not be parsed.
+    pub fn unknown(&self, what: &'static str, name: &Name, diagnostics: &mut Vec<Diagnostic>) {
+        if self.damaged.contains(name.node.as_str()) {
+            return;
+        }
+        if diagnostics.len() > MAX_SUGGESTIONS {
+            let message = format!("there is no {what} `{}`", name.node);
+            diagnostics.push(Diagnostic::error("unknown-name", message, name.span, "not known"));
+            return;
+        }
+        let mut known: Vec<&str> = match what {
+            "table" => self.tables.keys().copied().collect(),
+            "action" => {
+                let mut known: Vec<&str> = super::action::built_in_names().collect();
+                known.extend(self.actions.keys());
+                known
+            }
+            "port" => self.ports.iter().map(|port| port.name.as_str()).collect(),
+            _ => {
+                let headers = Header::NAMES.iter().map(|(name, _)| *name);
+                let flags = crate::field::CT_FLAGS.iter().map(|(name, _)| *name);
+                let mut known: Vec<&str> = Field::names().chain(headers).chain(flags.map(ct_flag)).collect();
+                known.extend(self.symbols.keys());
+                known
+            }
+        };
+        known.sort_unstable();
+        let message = format!("there is no {what} `{}`", name.node);
+        let diagnostic = Diagnostic::error("unknown-name", message, name.span, "not known");
+        diagnostics.push(match closest(&name.node, known.iter().copied()) {
+            Some(close) => diagnostic.help(format!("did you mean `{close}`?")),
+            None if what == "port" => diagnostic.help(format!("ports are declared: `port {};`", name.node)),
+            None if what == "table" => diagnostic.help(format!("tables: {}", known_list(&known))),
+            None => diagnostic,
+        });
+    }
+}
+
+/// At most eight names.
+fn known_list(known: &[&str]) -> String {
+    let more = if known.len() > 8 { ", …" } else { "" };
+    format!("{}{more}", known[..known.len().min(8)].join(", "))
+}
+
+/// The full name of a flag of `ct.state`.
+fn ct_flag(flag: &'static str) -> &'static str {
+    match flag {
+        "new" => "ct.new",
+        "est" => "ct.est",
+        "rel" => "ct.rel",
+        "rpl" => "ct.rpl",
+        "inv" => "ct.inv",
+        "trk" => "ct.trk",
+        "snat" => "ct.snat",
+        _ => "ct.dnat",
+    }
+}
+
+/// Whether a name means something already; names of values must differ from headers and fields too.
+fn reserved(name: &Name, value: bool) -> bool {
+    let name = name.node.as_str();
+    let word = KEYWORDS.contains(&name) || ITEM_WORDS.contains(&name);
+    word || value && (Header::by_name(name).is_some() || Field::by_name(name).is_some())
+}
+
+fn reserved_name(name: &Name) -> Diagnostic {
+    let message = format!("`{}` has a meaning in the language", name.node);
+    Diagnostic::error("reserved-name", message, name.span, "cannot be declared").help("choose another name")
+}
+
+/// Two declarations of a name.
+pub fn duplicate(what: &str, name: &Name, first: Span) -> Diagnostic {
+    let message = format!("the {what} `{}` is declared twice", name.node);
+    Diagnostic::error("duplicate", message, name.span, "declared again here").label(first, "declared first here")
+}

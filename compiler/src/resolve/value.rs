@@ -1,0 +1,388 @@
+//! Values that are known when the program is compiled: literals, constants, sets. Each has a kind, and a value of one kind
+//! never stands for one of another.
+
+use super::Resolver;
+use crate::ast::{Arith, Expr, ExprKind, Spanned};
+use crate::diag::Diagnostic;
+use crate::field::Kind;
+use crate::parse::address;
+use crate::source::Span;
+
+use super::names::Symbol;
+
+/// Ranges of all conditions and sets of a program together, at the most.
+const MAX_RANGES: usize = 1 << 21;
+
+/// A value with its kind: of ports, the dense number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Constant {
+    /// The bits.
+    pub bits: u128,
+    /// How it is written; never `Flags`.
+    pub kind: Kind,
+}
+
+/// Values of a set, sorted and disjoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ranges {
+    /// What they are; none for an empty set.
+    pub kind: Option<Kind>,
+    /// First and last of each.
+    pub list: Vec<(u128, u128)>,
+}
+
+/// What a value is used for: the names of bits it may use, and what to say about it.
+#[derive(Clone, Debug)]
+pub struct Target<'t> {
+    /// The kind of values.
+    pub kind: Kind,
+    /// How many bits.
+    pub width: u8,
+    /// Names of bits.
+    pub flags: &'t [(&'t str, u32)],
+    /// What people call it.
+    pub name: &'t str,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What people call values of a kind.
+pub fn describe(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Number => "a number",
+        Kind::Mac => "a MAC address",
+        Kind::Ipv4 => "an IPv4 address",
+        Kind::Ipv6 => "an IPv6 address",
+        Kind::Port => "a port",
+        Kind::Flags => "a set of flags",
+    }
+}
+
+/// An example of a kind, for help.
+fn example(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Number => "80 or 0x50",
+        Kind::Mac => "02:00:00:00:00:01",
+        Kind::Ipv4 => "10.0.0.1",
+        Kind::Ipv6 => "2001:db8::1",
+        Kind::Port => "the name of a declared port",
+        Kind::Flags => "a number or names of flags, as in `syn|ack`",
+    }
+}
+
+/// Bits that values of a kind have; 128 for numbers.
+pub fn kind_width(kind: Kind) -> u8 {
+    match kind {
+        Kind::Mac => 48,
+        Kind::Ipv4 => 32,
+        Kind::Port => 16,
+        Kind::Number | Kind::Ipv6 | Kind::Flags => 128,
+    }
+}
+
+/// The greatest value of a width.
+pub fn max(width: u8) -> u128 {
+    u128::MAX >> (128 - u32::from(width.clamp(1, 128)))
+}
+
+/// Sorts ranges and joins those that touch.
+pub fn normalise(mut ranges: Vec<(u128, u128)>) -> Vec<(u128, u128)> {
+    ranges.sort_unstable();
+    let mut out: Vec<(u128, u128)> = vec![];
+    for (low, high) in ranges {
+        match out.last_mut() {
+            Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
+            _ => out.push((low, high)),
+        }
+    }
+    out
+}
+
+impl Resolver<'_> {
+    /// A value of the kind and width that `target` wants.
+    pub fn value(&mut self, expr: &Expr, target: &Target) -> Option<u128> {
+        let constant = self.constant(expr, target.flags)?;
+        self.fit(constant, expr.span, target)
+    }
+
+    /// Checks that a value is of the right kind and fits.
+    pub fn fit(&mut self, constant: Constant, span: Span, target: &Target) -> Option<u128> {
+        if target.kind == Kind::Port && constant.kind == Kind::Number {
+            let port = self.names.port_by_number(constant.bits);
+            if port.is_none() {
+                let message = format!("no port has the number {}", constant.bits);
+                self.error("unknown-name", message, span, "not the number of a port");
+            }
+            return port.map(|id| u128::from(id.0));
+        }
+        if !self.same_kind(constant.kind, span, target) {
+            return None;
+        }
+        if constant.bits > max(target.width) {
+            let message = format!("this value does not fit into `{}`", target.name);
+            let needs = 128 - constant.bits.leading_zeros();
+            let has = format!("has {} bits: 0 to {}", target.width, show_max(target));
+            self.push(
+                Diagnostic::error("value-too-big", message, span, format!("needs {needs} bits"))
+                    .label(target.span, has),
+            );
+            return None;
+        }
+        Some(constant.bits)
+    }
+
+    /// Reports a value of another kind than wanted.
+    pub fn same_kind(&mut self, kind: Kind, span: Span, target: &Target) -> bool {
+        let wanted = if target.kind == Kind::Flags { Kind::Number } else { target.kind };
+        let kind = if kind == Kind::Flags { Kind::Number } else { kind };
+        if kind != wanted {
+            let message = format!("`{}` is {}, not {}", target.name, describe(target.kind), describe(kind));
+            self.push(
+                Diagnostic::error("wrong-kind", message, span, format!("this is {}", describe(kind)))
+                    .label(target.span, format!("this is {}", describe(target.kind)))
+                    .help(format!("expected {}", example(target.kind))),
+            );
+        }
+        kind == wanted
+    }
+
+    /// The value of an expression without fields. Names of `flags` stand for their bits.
+    pub fn constant(&mut self, expr: &Expr, flags: &[(&str, u32)]) -> Option<Constant> {
+        let constant = |bits, kind| Some(Constant { bits, kind });
+        match &expr.node {
+            ExprKind::Number { value, .. } => constant(*value, Kind::Number),
+            ExprKind::Mac(bits) => constant(u128::from(*bits), Kind::Mac),
+            ExprKind::Ipv4(bits) => constant(u128::from(*bits), Kind::Ipv4),
+            ExprKind::Ipv6(bits) => constant(*bits, Kind::Ipv6),
+            ExprKind::Text(text) => match address(text) {
+                Some(node) => self.constant(&Spanned::new(node, expr.span), &[]),
+                None => {
+                    self.error("wrong-kind", "a string is not a value here", expr.span, "not an address either");
+                    None
+                }
+            },
+            ExprKind::Path(name) => {
+                if let Some((_, bit)) = flags.iter().find(|(flag, _)| flag == name) {
+                    return constant(u128::from(*bit), Kind::Number);
+                }
+                match self.lookup(name, expr.span, flags)? {
+                    Symbol::Const(value) => Some(value),
+                    Symbol::Port(id) => constant(u128::from(id.0), Kind::Port),
+                    symbol => {
+                        let message = format!("the {} `{name}` is not one value", symbol.what());
+                        let help = match symbol {
+                            Symbol::Set(_) => "write `in` to look for a value in a set",
+                            _ => "only constants can stand here",
+                        };
+                        self.push(Diagnostic::error("not-a-value", message, expr.span, "not a constant").help(help));
+                        None
+                    }
+                }
+            }
+            ExprKind::Arith(op, left, right) => self.arith(*op, left, right, flags),
+            _ => {
+                self.error("not-a-value", "expected a value that is known in advance", expr.span, "not a value");
+                None
+            }
+        }
+    }
+
+    fn arith(&mut self, op: Arith, left: &Expr, right: &Expr, flags: &[(&str, u32)]) -> Option<Constant> {
+        let (a, b) = (self.constant(left, flags), self.constant(right, flags));
+        let (a, b) = (a?, b?);
+        for (value, expr) in [(a, left), (b, right)] {
+            if value.kind != Kind::Number {
+                let message = format!("`{}` works on numbers, not on {}", op.name(), describe(value.kind));
+                self.error("wrong-kind", message, expr.span, "not a number");
+                return None;
+            }
+        }
+        let bits = match op {
+            Arith::BitOr => Some(a.bits | b.bits),
+            Arith::BitAnd => Some(a.bits & b.bits),
+            Arith::Add => a.bits.checked_add(b.bits),
+            Arith::Sub => a.bits.checked_sub(b.bits),
+        };
+        if bits.is_none() {
+            let message = if op == Arith::Sub { "this is below 0" } else { "this needs more than 128 bits" };
+            self.error("value-too-big", message, left.span.to(right.span), "out of range");
+        }
+        Some(Constant { bits: bits?, kind: Kind::Number })
+    }
+
+    /// What a declared name stands for; reports one that is not known.
+    pub fn lookup(&mut self, name: &str, span: Span, flags: &[(&str, u32)]) -> Option<Symbol> {
+        if let Some(symbol) = self.names.symbol(name) {
+            return symbol;
+        }
+        if crate::field::Field::by_name(name).is_some() {
+            self.error("not-a-value", format!("the field `{name}` is not a constant"), span, "known only at run time");
+            return None;
+        }
+        let close = crate::suggest::closest(name, flags.iter().map(|(flag, _)| *flag));
+        if let Some(flag) = close {
+            let message = format!("there is no flag `{name}`");
+            self.push(
+                Diagnostic::error("unknown-name", message, span, "not known").help(format!("did you mean `{flag}`?")),
+            );
+            return None;
+        }
+        self.names.unknown("name", &Spanned::new(name.to_string(), span), &mut self.diagnostics);
+        None
+    }
+
+    /// The values of what stands behind `in`, or in a set. `kind` and the place it was learned at are those of the values
+    /// before; the first value gives them.
+    pub fn elements(
+        &mut self,
+        expr: &Expr,
+        flags: &[(&str, u32)],
+        kind: &mut Option<(Kind, Span)>,
+        out: &mut Vec<(u128, u128)>,
+    ) -> Option<()> {
+        let mut take = |resolver: &mut Self, found: Kind, span: Span| -> Option<()> {
+            let (first, place) = *kind.get_or_insert((found, span));
+            if first == found {
+                return Some(());
+            }
+            let message = format!("a set of {} and {}", describe(first), describe(found));
+            resolver.push(
+                Diagnostic::error("wrong-kind", message, span, describe(found))
+                    .label(place, describe(first))
+                    .help("make two sets of it"),
+            );
+            None
+        };
+        match &expr.node {
+            ExprKind::Elements(list) => {
+                let mut all = Some(());
+                for element in list {
+                    if self.elements(element, flags, kind, out).is_none() {
+                        all = None;
+                    }
+                }
+                return all;
+            }
+            ExprKind::Path(name) if matches!(self.names.peek(name), Some(Symbol::Set(_))) => {
+                if let Some(Some(Symbol::Set(set))) = self.names.symbol(name) {
+                    if let Some(found) = set.kind {
+                        take(self, found, expr.span)?;
+                    }
+                    self.spend(set.list.len(), expr.span)?;
+                    out.extend_from_slice(&set.list);
+                }
+            }
+            ExprKind::Range(first, last) => {
+                let (low, high) = (self.constant(first, flags), self.constant(last, flags));
+                let (low, high) = (low?, high?);
+                take(self, low.kind, first.span)?;
+                take(self, high.kind, last.span)?;
+                if low.bits > high.bits {
+                    let message = "this range is empty: its first value is greater than its last";
+                    self.push(
+                        Diagnostic::error("empty-range", message, expr.span, "holds nothing").help("swap the two"),
+                    );
+                    return None;
+                }
+                out.push((low.bits, high.bits));
+            }
+            ExprKind::Slash(address, length) => {
+                let (value, length) = self.prefix(address, length)?;
+                take(self, value.kind, address.span)?;
+                let width = kind_width(value.kind);
+                let mask = prefix_mask(width, length);
+                out.push((value.bits & mask, value.bits & mask | max(width) & !mask));
+            }
+            _ => {
+                let value = self.constant(expr, flags)?;
+                take(self, value.kind, expr.span)?;
+                out.push((value.bits, value.bits));
+            }
+        }
+        Some(())
+    }
+
+    /// Counts ranges that conditions and sets hold, and refuses too many.
+    pub fn spend(&mut self, ranges: usize, span: Span) -> Option<()> {
+        let before = self.ranges;
+        self.ranges = before.saturating_add(ranges);
+        if self.ranges <= MAX_RANGES {
+            return Some(());
+        }
+        if before <= MAX_RANGES {
+            let message = "the sets of all conditions together are too big";
+            self.push(
+                Diagnostic::error("too-many", message, span, "beyond two million ranges")
+                    .help("test for the set in a table of its own, once, and go on with `goto`"),
+            );
+        }
+        None
+    }
+
+    /// An address and the length of its prefix.
+    pub fn prefix(&mut self, address: &Expr, length: &Expr) -> Option<(Constant, u8)> {
+        let value = self.constant(address, &[])?;
+        if matches!(value.kind, Kind::Number | Kind::Port) {
+            let message = format!("{} has no prefix", describe(value.kind));
+            self.push(
+                Diagnostic::error("wrong-kind", message, address.span, "not an address")
+                    .help("write a range, as in `8000..=8080`, or a mask, as in `tcp.dst & 0xfff0 == 0x50`"),
+            );
+            return None;
+        }
+        let width = kind_width(value.kind);
+        let length_value = self.constant(length, &[])?;
+        let bits = if length_value.kind == value.kind {
+            // A mask in place of a length.
+            let ones = length_value.bits.count_ones() as u8;
+            (length_value.bits == prefix_mask(width, ones)).then_some(ones)
+        } else if length_value.kind == Kind::Number {
+            u8::try_from(length_value.bits).ok().filter(|bits| *bits <= width)
+        } else {
+            None
+        };
+        let Some(bits) = bits else {
+            let message = "this is not the length of a prefix";
+            let label = format!("expected 0 to {width}");
+            self.error("bad-prefix", message, length.span, label);
+            return None;
+        };
+        if value.bits & !prefix_mask(width, bits) != 0 {
+            let network = Constant { bits: value.bits & prefix_mask(width, bits), ..value };
+            self.push(
+                Diagnostic::warning(
+                    "host-bits",
+                    "bits of the address beyond the prefix",
+                    address.span,
+                    "not a network",
+                )
+                .help(format!("write `{}/{bits}`", show(network))),
+            );
+        }
+        Some((value, bits))
+    }
+}
+
+/// The mask of a prefix.
+pub fn prefix_mask(width: u8, length: u8) -> u128 {
+    if length == 0 { 0 } else { max(width) & !(max(width).checked_shr(u32::from(length)).unwrap_or(0)) }
+}
+
+/// A value as it is written.
+pub fn show(value: Constant) -> String {
+    match value.kind {
+        Kind::Mac => {
+            let bytes = value.bits.to_be_bytes();
+            let groups: Vec<String> = bytes[10..].iter().map(|b| format!("{b:02x}")).collect();
+            groups.join(":")
+        }
+        Kind::Ipv4 => std::net::Ipv4Addr::from(value.bits as u32).to_string(),
+        Kind::Ipv6 => std::net::Ipv6Addr::from(value.bits).to_string(),
+        _ => value.bits.to_string(),
+    }
+}
+
+/// The greatest value of a target as it is written.
+fn show_max(target: &Target) -> String {
+    show(Constant { bits: max(target.width), kind: target.kind })
+}

@@ -1,0 +1,59 @@
+//! "Did you mean": the known name that is closest to one that is not known.
+
+/// The closest of `names` to `name`, if it is close enough to be meant. The first wins among equals.
+pub fn closest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    if name.len() > 40 {
+        return None;
+    }
+    let name = name.to_ascii_lowercase();
+    let limit = name.len().div_ceil(3);
+    let mut best = None;
+    for candidate in names {
+        if candidate.len().abs_diff(name.len()) > limit || candidate.len() > 60 {
+            continue;
+        }
+        let distance = distance(name.as_bytes(), candidate.to_ascii_lowercase().as_bytes());
+        if distance <= limit && best.is_none_or(|(least, _)| distance < least) {
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+/// Edits between two names: a byte changed, added or left out, or two neighbours swapped (optimal string alignment).
+fn distance(a: &[u8], b: &[u8]) -> usize {
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    rows[0] = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            rows[i][j] = change.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                rows[i][j] = rows[i][j].min(rows[i - 2][j - 2] + 1);
+            }
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_slips_of_the_finger_and_nothing_far() {
+        let names = ["ipv4.src", "ipv4.dst", "tcp.dst", "drop"];
+        for (name, expected) in [
+            ("dorp", Some("drop")),
+            ("ipv4.dts", Some("ipv4.dst")),
+            ("IPV4.SRC", Some("ipv4.src")),
+            ("output", None),
+            ("", None),
+        ] {
+            assert_eq!(closest(name, names), expected, "{name}");
+        }
+    }
+}
