@@ -5,6 +5,7 @@
 
 pub mod ast;
 pub mod backend;
+mod describe;
 pub mod diag;
 pub mod eval;
 pub mod field;
@@ -24,6 +25,14 @@ pub fn front_pipe(sources: &mut Sources, file: u16) -> (Option<hir::Program>, Ve
     let mut diagnostics = vec![];
     let ast = parse::pipe(&sources.file(file).text, file, &mut diagnostics);
     let resolved = ast.as_ref().and_then(|ast| resolve::pipe(ast, &mut diagnostics));
-    let resolved = resolved.filter(|_| !diag::has_errors(&diagnostics));
-    (resolved.map(|resolved| resolved.program), diagnostics)
+    let program = resolved.filter(|_| !diag::has_errors(&diagnostics)).map(|resolved| resolved.program);
+    (program.map(|program| with_rule_texts(program, sources)), diagnostics)
+}
+
+/// The program with the text of every rule, which counters and traces show.
+fn with_rule_texts(mut program: hir::Program, sources: &Sources) -> hir::Program {
+    for rule in program.tables.iter_mut().flat_map(|table| &mut table.rules) {
+        rule.text = sources.text(rule.span).split_whitespace().collect::<Vec<_>>().join(" ");
+    }
+    program
 }

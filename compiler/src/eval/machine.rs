@@ -18,7 +18,7 @@ const DEPTH: u32 = 64;
 const PASSES: u32 = 4096;
 
 /// The packet being run and what it runs on.
-pub struct Machine<'a, E> {
+pub struct Machine<'a, E: ?Sized> {
     pub program: &'a Program,
     pub first_counter: &'a [usize],
     pub env: &'a mut E,
@@ -59,7 +59,7 @@ enum Next<'a> {
     EndPacket,
 }
 
-impl<'a, E: Env> Machine<'a, E> {
+impl<'a, E: Env + ?Sized> Machine<'a, E> {
     /// Runs the packet to its end.
     pub fn packet(&mut self) {
         let i = self.i;

@@ -23,10 +23,12 @@ mod write;
 
 use std::sync::Arc;
 
+use pipec_abi::meta::Meta;
 use pipec_abi::{Burst, Ctx, Env};
 
 pub use event::Event;
 
+use crate::describe::describe;
 use crate::hir::{Program, TableId};
 use machine::Machine;
 
@@ -52,18 +54,31 @@ impl Eval {
         &self.program
     }
 
+    /// What the program is: counters are numbered as by [`counter_of`].
+    pub fn meta(&self) -> Meta {
+        let tables = self.program.tables.iter().enumerate();
+        let places = tables.flat_map(|(t, table)| (0..=table.rules.len()).map(move |r| vec![(t as u32, r as u32)]));
+        describe(&self.program, places.collect(), 0)
+    }
+
     /// A context of the size the program needs.
     pub fn ctx(&self) -> Ctx {
         Ctx::new(counters(&self.program), usize::from(self.program.metadata_words))
     }
 
     /// Runs the packets of the burst one by one, each to its end.
-    pub fn run<E: Env>(&self, env: &mut E, ctx: &mut Ctx, burst: &mut Burst) {
+    pub fn run<E: Env + ?Sized>(&self, env: &mut E, ctx: &mut Ctx, burst: &mut Burst) {
         self.run_traced(env, ctx, burst, &mut |_| {});
     }
 
     /// [`Eval::run`], and tells everything that happens.
-    pub fn run_traced<E: Env>(&self, env: &mut E, ctx: &mut Ctx, burst: &mut Burst, trace: &mut dyn FnMut(Event)) {
+    pub fn run_traced<E: Env + ?Sized>(
+        &self,
+        env: &mut E,
+        ctx: &mut Ctx,
+        burst: &mut Burst,
+        trace: &mut dyn FnMut(Event),
+    ) {
         for i in 0..burst.len() {
             Machine { program: &self.program, first_counter: &self.first_counter, env, ctx, burst, i, trace }.packet();
         }

@@ -11,8 +11,8 @@ use pipec_abi::{CtPoint, DropReason, Emit, Verdict};
 use super::analysis::{Analysis, analyse};
 use super::code::{CtPart, Expr, Function, Label, Op, Plan, Stmt, Value};
 use super::facts::{Facts, Known, ones};
-use super::meta::describe;
 use super::values::{Fresh, Site, Values, Wide};
+use crate::describe::describe;
 use crate::field::{Field, Header};
 use crate::hir::{Action, Cond, Ct, Place, PortId, Program, Read, Space, TableId, View};
 

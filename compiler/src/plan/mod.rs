@@ -9,14 +9,12 @@
 //! | [`facts`] | what is known on a path, so that nothing is tested twice |
 //! | [`values`] | how a field is read, and when a value at hand serves |
 //! | [`lower`] | prefix, points and functions; the order of tests; copies or shares of outputs |
-//! | [`meta`] | the description that goes along |
 
 pub mod analysis;
 pub mod code;
 pub mod facts;
 mod lower;
 mod matching;
-mod meta;
 pub mod values;
 
 pub use code::Plan;

@@ -40,7 +40,11 @@ impl<'a> Resolver<'a> {
             match (priority, resolved) {
                 (Some(priority), Some((cond, actions, marks))) => {
                     let last = rule.node.cond.is_none();
-                    rules.push((last, hir::Rule { priority, cond, actions, span: rule.span }, marks));
+                    rules.push((
+                        last,
+                        hir::Rule { priority, cond, actions, text: String::new(), span: rule.span },
+                        marks,
+                    ));
                 }
                 _ => whole = false,
             }

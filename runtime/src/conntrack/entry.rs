@@ -214,7 +214,8 @@ impl<const K: usize> Entry<K> {
             if ctl & LIVE == 0 {
                 return None;
             }
-            let locked = self.ctl.compare_exchange_weak(ctl & !LOCKED, ctl | LOCKED, Ordering::Acquire, Ordering::Relaxed);
+            let locked =
+                self.ctl.compare_exchange_weak(ctl & !LOCKED, ctl | LOCKED, Ordering::Acquire, Ordering::Relaxed);
             if locked.is_ok() {
                 break ctl & !LOCKED;
             }

@@ -104,14 +104,8 @@ impl Tracker {
     /// When there are as many as the configuration has workers.
     pub fn new(ct: Arc<Conntrack>) -> Tracker {
         let counters = ct.enter();
-        let slot = Slot {
-            parsed: Parsed::invalid(Invalid::NotIp),
-            hash: 0,
-            guess: NONE,
-            conn: NONE,
-            state: 0,
-            zone: 0,
-        };
+        let slot =
+            Slot { parsed: Parsed::invalid(Invalid::NotIp), hash: 0, guess: NONE, conn: NONE, state: 0, zone: 0 };
         let kept = || Vec::with_capacity(KEEP);
         Tracker {
             ct,
@@ -568,13 +562,7 @@ fn visit_error<const K: usize>(
 
 /// What a commit writes to a connection: mark and label.
 #[inline]
-fn decorate<const K: usize>(
-    ct: &Conntrack,
-    table: &Table<K>,
-    key: &[u64; K],
-    tracked: &mut Tracked,
-    point: &CtPoint,
-) {
+fn decorate<const K: usize>(ct: &Conntrack, table: &Table<K>, key: &[u64; K], tracked: &mut Tracked, point: &CtPoint) {
     if point.mark_mask != 0 || point.label_mask != [0; 2] {
         decorate_indeed(ct, table, key, tracked, point);
     }

@@ -121,7 +121,7 @@ fn run_scripted(program: &Program, frame: &[u8], script: &[CtView]) -> Outcome {
 
 /// A program of tables of rules, on three ports, with three words of metadata.
 fn program(tables: Vec<Vec<(Cond, Vec<Action>)>>) -> Program {
-    let rule = |(cond, actions)| Rule { priority: 0, cond, actions, span: Span::default() };
+    let rule = |(cond, actions)| Rule { priority: 0, cond, actions, text: String::new(), span: Span::default() };
     let table = |(i, rules): (usize, Vec<_>)| Table {
         name: i.to_string(),
         rules: rules.into_iter().map(rule).collect(),

@@ -1,4 +1,5 @@
-//! The description of a planned program.
+//! The description of a program that goes along with every carrier of it. In: the HIR, and what an engine counts. Out: a
+//! [`Meta`]. Never: anything about code.
 
 use pipec_abi::meta::{CounterMeta, Meta, PortMeta, RuleMeta, TableMeta};
 

@@ -1,0 +1,57 @@
+//! One program on several engines, packet by packet and burst by burst.
+
+use std::sync::Arc;
+
+use pipec_abi::{Burst, Ctx, Env};
+use pipec_compiler::eval::Eval;
+use pipec_compiler::hir::Program;
+use pipec_compiler::plan::plan;
+use pipec_runtime::engine::{Engine, Interpret};
+use pipec_runtime::offline::{Offline, Outcome};
+
+struct Interpreter(Eval);
+
+impl Interpret for Interpreter {
+    fn run(&self, env: &mut dyn Env, ctx: &mut Ctx, burst: &mut Burst) {
+        self.0.run(env, ctx, burst);
+    }
+}
+
+/// The reference interpreter.
+pub fn eval(program: &Program) -> Engine {
+    let eval = Eval::new(Arc::new(program.clone()));
+    let meta = eval.meta();
+    Engine::interpreter(meta, Arc::new(Interpreter(eval)))
+}
+
+/// Machine code.
+pub fn jit(program: &Program) -> Engine {
+    let plan = plan(program);
+    match pipec_compiler::backend::jit::compile(&plan) {
+        Ok(jit) => Engine::function(plan.meta, jit.run(), Some(Arc::new(jit))),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Frames that arrive together: the time in nanoseconds, and port and frame of each.
+pub type Arrival = (u64, Vec<(u16, Vec<u8>)>);
+
+/// What an engine makes of a sequence of arrivals: what became of each packet, and packets and bytes of each rule.
+pub fn run(engine: &Engine, arrivals: &[Arrival]) -> (Vec<Outcome>, Vec<Vec<(u64, u64)>>) {
+    let mut offline = Offline::new(engine);
+    let outcomes = arrivals.iter().flat_map(|(now_ns, frames)| offline.send(*now_ns, frames)).collect();
+    let counters = engine.meta().by_rule(&offline.counters());
+    let counts = counters.iter().map(|t| t.iter().map(|c| (c.packets, c.bytes)).collect()).collect();
+    (outcomes, counts)
+}
+
+/// Panics unless both engines agree on every packet and every count; says which program and which packet.
+pub fn assert_same(program: &Program, reference: &Engine, engine: &Engine, arrivals: &[Arrival]) {
+    let (expected, expected_counts) = run(reference, arrivals);
+    let (found, counts) = run(engine, arrivals);
+    let frames: Vec<_> = arrivals.iter().flat_map(|(t, frames)| frames.iter().map(move |f| (t, f))).collect();
+    for (i, (expected, found)) in expected.iter().zip(&found).enumerate() {
+        assert_eq!(expected, found, "packet {i} (expected, found): {:02x?}\nof {program:#?}", frames[i]);
+    }
+    assert_eq!(expected_counts, counts, "counts of rules differ (expected, found) in {program:#?}");
+}

@@ -1,0 +1,233 @@
+//! Random programs in the HIR: everything that it can say, over few values so that rules meet packets.
+
+use pipec_compiler::field::{Field, Header};
+use pipec_compiler::hir::{
+    Action, Cond, Ct, Match, Options, Place, Port, PortId, Program, Read, Rule, Space, Table, TableId, Value, View,
+};
+use pipec_compiler::source::Span;
+use proptest::prelude::*;
+
+/// Words of metadata that programs have.
+const WORDS: u16 = 2;
+/// Fields that conditions test and actions write, with values that frames have.
+const FIELDS: &[(Field, Header, &[u128])] = &[
+    (Field::EthDst, Header::Eth, &[0x0200_0000_0001, 0xffff_ffff_ffff]),
+    (Field::EthSrc, Header::Eth, &[0x0200_0000_0001, 0x0200_0000_0002]),
+    (Field::EthType, Header::Eth, &[0x0800, 0x0806, 0x8100]),
+    (Field::VlanTci, Header::Eth, &[0x1001, 0]),
+    (Field::VlanVid, Header::Vlan, &[0, 1, 2]),
+    (Field::VlanPcp, Header::Vlan, &[0, 3]),
+    (Field::ArpOp, Header::Arp, &[1, 2]),
+    (Field::ArpSpa, Header::Arp, &[0x0a00_0001, 0x0a00_0002]),
+    (Field::ArpTha, Header::Arp, &[0, 0x0200_0000_0001]),
+    (Field::IpProto, Header::IpAny, &[1, 6, 17, 44, 58]),
+    (Field::IpDscp, Header::IpAny, &[0, 1, 46]),
+    (Field::IpEcn, Header::IpAny, &[0, 1]),
+    (Field::IpTtl, Header::IpAny, &[0, 1, 2, 3]),
+    (Field::IpFrag, Header::IpAny, &[0, 1, 3]),
+    (Field::Ipv4Src, Header::Ipv4, &[0, 0x0a00_0001, 0x0a00_0002]),
+    (Field::Ipv4Dst, Header::Ipv4, &[0x0a00_0001, 0x0a00_0003]),
+    (Field::Ipv6Src, Header::Ipv6, &[0xfd << 120 | 1, 0xfd << 120 | 2]),
+    (Field::Ipv6Dst, Header::Ipv6, &[0xfd << 120 | 1, 0xfd << 120 | 3]),
+    (Field::Ipv6Label, Header::Ipv6, &[5, 0x1_0005]),
+    (Field::TcpSrc, Header::Tcp, &[0, 1, 2]),
+    (Field::TcpDst, Header::Tcp, &[1, 3]),
+    (Field::TcpFlags, Header::Tcp, &[0, 2, 0x12]),
+    (Field::UdpSrc, Header::Udp, &[0, 1, 2]),
+    (Field::UdpDst, Header::Udp, &[1, 2, 3]),
+    (Field::IcmpType, Header::Icmp, &[0, 3, 8]),
+    (Field::IcmpCode, Header::Icmp, &[0, 1]),
+    (Field::Icmpv6Type, Header::Icmpv6, &[128, 129]),
+    (Field::CtState, Header::Eth, &[0x20, 0x21, 0x22, 0x2a, 0x30]),
+    (Field::CtZone, Header::Eth, &[0, 1, 2]),
+    (Field::CtMark, Header::Eth, &[0, 7]),
+    (Field::CtLabel, Header::Eth, &[0, 7 << 64 | 9]),
+];
+
+/// A program with three ports. `cyclic`: tables may reach themselves.
+pub fn program(cyclic: bool) -> impl Strategy<Value = Program> {
+    (1usize..5, 1u8..3).prop_flat_map(move |(n, vlan_limit)| {
+        let tables: Vec<_> = (0..n).map(|t| table(t, n, cyclic)).collect();
+        tables.prop_map(move |tables| Program {
+            name: "random".into(),
+            ports: (1..4).map(|n| Port { name: format!("p{n}"), number: n }).collect(),
+            options: Options { vlan_limit },
+            metadata_words: WORDS,
+            variables: vec![],
+            tables,
+            entry: TableId(0),
+            tests: vec![],
+        })
+    })
+}
+
+fn table(t: usize, n: usize, cyclic: bool) -> impl Strategy<Value = Table> {
+    prop::collection::vec((cond(), actions(t, n, cyclic, 2)), 0..7).prop_map(move |rules| Table {
+        name: format!("t{t}"),
+        rules: rules
+            .into_iter()
+            .map(|(cond, actions)| Rule { priority: 0, cond, actions, text: String::new(), span: Span::default() })
+            .collect(),
+        span: Span::default(),
+    })
+}
+
+fn field() -> impl Strategy<Value = (Field, Header, u128)> {
+    prop::sample::select(FIELDS).prop_flat_map(|(field, header, values)| {
+        prop::sample::select(values).prop_map(move |value| (field, header, value))
+    })
+}
+
+fn ones(width: u8) -> u128 {
+    if width == 128 { u128::MAX } else { (1 << width) - 1 }
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    prop_oneof![
+        Just(Place { space: Space::Meta, offset: 0, width: 64 }),
+        Just(Place { space: Space::Meta, offset: 32, width: 32 }),
+        Just(Place { space: Space::Meta, offset: 5, width: 16 }),
+        Just(Place { space: Space::Meta, offset: 0, width: 128 }),
+        Just(Place { space: Space::Meta, offset: 48, width: 32 }),
+    ]
+}
+
+fn test(width: u8, value: u128) -> impl Strategy<Value = Match> {
+    let full = ones(width);
+    prop_oneof![
+        4 => Just(Match::Masked { value, mask: full }),
+        2 => any::<u128>().prop_map(move |mask| Match::Masked { value: value & mask & full, mask: mask & full }),
+        1 => Just(Match::Range { low: 0, high: value }),
+        1 => Just(Match::Range { low: value, high: full }),
+        1 => Just(Match::Range { low: value, high: value.saturating_add(2).min(full) }),
+        1 => Just(Match::In(vec![(0, 0), (value.max(1), value.max(1))])),
+    ]
+}
+
+fn compare() -> impl Strategy<Value = Cond> {
+    let of_field = field().prop_flat_map(|(field, header, value)| {
+        test(field.width(), value).prop_map(move |test| {
+            let read = Read { place: Place::field(field), view: View::Table };
+            Cond::All(vec![Cond::Has(header), Cond::Compare(read, test)])
+        })
+    });
+    let of_meta = (place(), 0u128..4).prop_flat_map(|(place, value)| {
+        test(place.width, value).prop_map(move |test| Cond::Compare(Read { place, view: View::Table }, test))
+    });
+    let of_port = (0u128..3).prop_map(|port| {
+        let read = Read { place: Place::field(Field::InPort), view: View::Table };
+        Cond::Compare(read, Match::Masked { value: port, mask: 0xffff })
+    });
+    prop_oneof![6 => of_field, 1 => of_meta, 2 => of_port]
+}
+
+fn cond() -> impl Strategy<Value = Cond> {
+    let header = prop::sample::select(
+        &[Header::Vlan, Header::Arp, Header::Ipv4, Header::Ipv6, Header::IpAny, Header::Tcp, Header::Udp, Header::Icmp]
+            [..],
+    );
+    let leaf = prop_oneof![1 => Just(Cond::True), 2 => header.prop_map(Cond::Has), 5 => compare()];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            1 => inner.clone().prop_map(|c| Cond::Not(Box::new(c))),
+            3 => prop::collection::vec(inner.clone(), 1..4).prop_map(Cond::All),
+            2 => prop::collection::vec(inner, 1..4).prop_map(Cond::Any),
+        ]
+    })
+}
+
+fn value(width: u8) -> impl Strategy<Value = Value> {
+    let of_place = prop_oneof![
+        Just(Place { space: Space::Meta, offset: 64, width }),
+        Just(Place { space: Space::Meta, offset: 0, width }),
+    ];
+    prop_oneof![
+        3 => any::<u128>().prop_map(move |v| Value::Const(v & ones(width))),
+        1 => of_place.prop_map(Value::Read),
+    ]
+}
+
+fn set() -> impl Strategy<Value = Action> {
+    let of_field = field().prop_filter("written", |(f, ..)| f.target().is_some()).prop_flat_map(|(field, _, value)| {
+        let place = Place::field(field);
+        let part = Place { offset: 1, width: field.width() - 1, ..place };
+        let known = Just(Action::Set { place, value: Value::Const(value) });
+        prop_oneof![
+            3 => known,
+            1 => self::value(place.width.min(64)).prop_filter("fits", move |_| place.width <= 64)
+                .prop_map(move |value| Action::Set { place, value }),
+            1 => self::value(part.width.min(64)).prop_filter("fits", move |_| part.width > 0 && part.width <= 64)
+                .prop_map(move |value| Action::Set { place: part, value }),
+        ]
+    });
+    let of_meta = place().prop_flat_map(|place| {
+        let from_field = field().prop_filter_map("same width", move |(field, ..)| {
+            let of = Place::field(field);
+            (of.width == place.width).then_some(Action::Set { place, value: Value::Read(of) })
+        });
+        let other = value(place.width.min(64)).prop_map(move |value| match value {
+            Value::Read(from) => Action::Set { place: Place { width: from.width, ..place }, value },
+            value => Action::Set { place, value },
+        });
+        prop_oneof![1 => from_field, 3 => other]
+    });
+    prop_oneof![2 => of_field, 2 => of_meta]
+}
+
+fn ct() -> impl Strategy<Value = Action> {
+    let zone = prop_oneof![
+        3 => (0u128..3).prop_map(Value::Const),
+        1 => Just(Value::Read(Place { space: Space::Meta, offset: 48, width: 16 })),
+    ];
+    (zone, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(zone, commit, force, mark)| {
+        Action::Ct(Ct {
+            zone,
+            commit,
+            force: force && commit,
+            mark: (mark && commit).then_some((7, 0xf)),
+            label: (mark && commit).then_some((7 << 64 | 9, u128::MAX)),
+        })
+    })
+}
+
+fn actions(t: usize, n: usize, cyclic: bool, nested: u32) -> BoxedStrategy<Vec<Action>> {
+    let reach = move || {
+        let first = if cyclic { 0 } else { t + 1 };
+        (first..n.max(first + 1)).prop_map(move |k| if k < n { Some(TableId(k as u16)) } else { None })
+    };
+    let port = || (0u16..3).prop_map(PortId);
+    let call = (reach(), prop::option::of(port())).prop_map(|(table, in_port)| match table {
+        Some(table) => Action::Call { table, in_port },
+        None => Action::CtClear,
+    });
+    let clone = if nested > 0 {
+        actions(t, n, cyclic, nested - 1).prop_map(Action::Clone).boxed()
+    } else {
+        Just(Action::Flood).boxed()
+    };
+    let action = prop_oneof![
+        5 => port().prop_map(Action::Output),
+        1 => Just(Action::InPort),
+        1 => Just(Action::Flood),
+        1 => Just(Action::All),
+        1 => Just(Action::Normal),
+        3 => set(),
+        1 => Just(Action::DecTtl),
+        3 => ct(),
+        1 => Just(Action::CtClear),
+        2 => call,
+        1 => clone,
+    ];
+    let last = prop_oneof![
+        3 => Just(None),
+        1 => Just(Some(Action::Drop)),
+        1 => Just(Some(Action::Exit)),
+        3 => reach().prop_map(|table| table.map(Action::Goto)),
+    ];
+    (prop::collection::vec(action, 0..4), last)
+        .prop_map(|(mut actions, last)| {
+            actions.extend(last);
+            actions
+        })
+        .boxed()
+}
