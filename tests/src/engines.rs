@@ -51,7 +51,31 @@ pub fn assert_same(program: &Program, reference: &Engine, engine: &Engine, arriv
     let (found, counts) = run(engine, arrivals);
     let frames: Vec<_> = arrivals.iter().flat_map(|(t, frames)| frames.iter().map(move |f| (t, f))).collect();
     for (i, (expected, found)) in expected.iter().zip(&found).enumerate() {
-        assert_eq!(expected, found, "packet {i} (expected, found): {:02x?}\nof {program:#?}", frames[i]);
+        let (now_ns, (port, frame)) = frames[i];
+        assert_eq!(
+            expected,
+            found,
+            "(expected, found) packet {i} at {now_ns}, port {port}: {}\n{}",
+            hex(frame),
+            describe(program)
+        );
     }
-    assert_eq!(expected_counts, counts, "counts of rules differ (expected, found) in {program:#?}");
+    assert_eq!(expected_counts, counts, "counts of rules (expected, found)\n{}", describe(program));
+}
+
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A program's tables, a line a rule.
+pub fn describe(program: &Program) -> String {
+    let mut text = format!("vlan_limit {}\n", program.options.vlan_limit);
+    for table in &program.tables {
+        text += &format!("table {}\n", table.name);
+        for rule in &table.rules {
+            text += &format!("  {:?} => {:?}\n", rule.cond, rule.actions);
+        }
+    }
+    text
 }

@@ -3,7 +3,7 @@
 //! The tree tests each thing once on a path and drops rules that can no longer hold; it is the same decision made for every
 //! packet, with no table left at run time. It may double in size with every test, so it is counted before it is built.
 
-use super::code::{Expr, Op, Stmt};
+use super::code::{Expr, Label, Op, Stmt};
 use super::facts::{Facts, Known, first_atom};
 use super::lower::{Lower, State};
 use crate::field::Field;
@@ -63,17 +63,9 @@ impl<'p> Lower<'p> {
                     let next = self.new_label();
                     let mut inside = state.clone();
                     let mut body = Vec::new();
-                    let parts = if let Cond::All(parts) = &cond { parts.clone() } else { vec![cond.clone()] };
-                    for part in &parts {
-                        let Known::Open(part) = inside.facts.simplify(part) else { continue };
-                        let holds = self.condition(&part, &mut inside, &mut body);
-                        let fails = holds.with(Op::Eq, 0);
-                        body.push(Stmt::If { cond: fails, then: vec![Stmt::Break(next)], otherwise: vec![] });
-                        if let (Cond::Compare(..), Some(atom)) = (&part, first_atom(&part)) {
-                            inside.facts.learn(&atom, true);
-                        }
+                    if self.all_hold(&cond, next, &mut inside, &mut body) {
+                        self.take(rule, inside, &mut body);
                     }
-                    self.take(rule, inside, &mut body);
                     out.push(Stmt::Block(next, body));
                     if let (Cond::Compare(..), Some(atom)) = (&cond, first_atom(&cond)) {
                         state.facts.learn(&atom, false);
@@ -82,6 +74,28 @@ impl<'p> Lower<'p> {
             }
         }
         self.take(miss, state, out);
+    }
+
+    /// Tests the parts of a condition one by one, and leaves for `next` at the first that does not hold; whether they can all
+    /// hold.
+    fn all_hold(&mut self, cond: &Cond, next: Label, state: &mut State, out: &mut Vec<Stmt>) -> bool {
+        let parts = if let Cond::All(parts) = cond { parts.as_slice() } else { std::slice::from_ref(cond) };
+        for part in parts {
+            let part = match state.facts.simplify(part) {
+                Known::True => continue,
+                Known::False => {
+                    out.push(Stmt::Break(next));
+                    return false;
+                }
+                Known::Open(part) => part,
+            };
+            let fails = self.condition(&part, state, out).with(Op::Eq, 0);
+            out.push(Stmt::If { cond: fails, then: vec![Stmt::Break(next)], otherwise: vec![] });
+            if let (Cond::Compare(..), Some(atom)) = (&part, first_atom(&part)) {
+                state.facts.learn(&atom, true);
+            }
+        }
+        true
     }
 
     /// Reads once, before a chain, what several of its rules look at.
