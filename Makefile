@@ -32,7 +32,7 @@ lint: ## clippy, warnings are errors
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
 unit: ## unit, snapshot and integration tests (by cargo-nextest where it is installed)
-	cargo $(CARGO_TEST) --locked --workspace
+	cargo $(CARGO_TEST) --locked --workspace --no-fail-fast
 
 doc: ## the examples in the documentation
 	cargo test --locked --workspace --doc
