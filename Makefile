@@ -1,0 +1,45 @@
+# Two commands for a fresh machine: `make demo` and `make test`. `make help` lists the rest.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+MIXED := tests/captures/mixed
+CARGO_TEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo nextest run || echo test --tests --examples)
+
+.PHONY: help demo test fmt lint unit doc generated captures setup
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: ## build the firewall and run it over a real capture: what passed, what was dropped and why
+	@tools/setup build
+	cargo build --locked --release --package pipec-cli
+	cargo run --locked --release --quiet --package pipec-cli -- replay pipelines/firewall.pipe \
+	    --in lan=$(MIXED)/lan.pcap --in wan=$(MIXED)/wan.pcap --summary
+
+test: ## formatting, lints, all tests; what continuous integration runs
+	@tools/setup build test
+	@$(MAKE) fmt generated lint unit doc
+
+fmt: ## is everything formatted?
+	cargo fmt --all --check
+
+generated: ## are generated files what their scripts write?
+	python3 tests/captures/odd.py --check
+
+lint: ## clippy, warnings are errors
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+unit: ## unit, snapshot and integration tests (by cargo-nextest where it is installed)
+	cargo $(CARGO_TEST) --locked --workspace --no-fail-fast
+
+doc: ## the examples in the documentation
+	cargo test --locked --workspace --doc
+
+captures: ## record the captures of tests/captures afresh (as root)
+	@tools/setup captures
+	python3 tests/captures/record.py
+
+setup: ## install what `make demo` and `make test` need, by apt
+	@tools/setup build test
