@@ -148,28 +148,30 @@ fn value(width: u8) -> impl Strategy<Value = Value> {
 }
 
 fn set() -> impl Strategy<Value = Action> {
-    let of_field = field().prop_filter("written", |(f, ..)| f.target().is_some()).prop_flat_map(|(field, _, value)| {
+    let written: Vec<_> = FIELDS.iter().copied().filter(|(f, ..)| f.target().is_some()).collect();
+    let of_field = prop::sample::select(written).prop_flat_map(|(field, _, values)| {
         let place = Place::field(field);
         let part = Place { offset: 1, width: field.width() - 1, ..place };
-        let known = Just(Action::Set { place, value: Value::Const(value) });
-        prop_oneof![
-            3 => known,
-            1 => self::value(place.width.min(64)).prop_filter("fits", move |_| place.width <= 64)
-                .prop_map(move |value| Action::Set { place, value }),
-            1 => self::value(part.width.min(64)).prop_filter("fits", move |_| part.width > 0 && part.width <= 64)
-                .prop_map(move |value| Action::Set { place: part, value }),
-        ]
+        let known = prop::sample::select(values).prop_map(move |v| Action::Set { place, value: Value::Const(v) });
+        let other = move |place: Place| value(place.width).prop_map(move |value| Action::Set { place, value });
+        match place.width {
+            128 => known.boxed(),
+            1 => prop_oneof![3 => known, 1 => other(place)].boxed(),
+            _ => prop_oneof![3 => known, 1 => other(place), 1 => other(part)].boxed(),
+        }
     });
     let of_meta = place().prop_flat_map(|place| {
-        let from_field = field().prop_filter_map("same width", move |(field, ..)| {
-            let of = Place::field(field);
-            (of.width == place.width).then_some(Action::Set { place, value: Value::Read(of) })
-        });
         let other = value(place.width.min(64)).prop_map(move |value| match value {
             Value::Read(from) => Action::Set { place: Place { width: from.width, ..place }, value },
             value => Action::Set { place, value },
         });
-        prop_oneof![1 => from_field, 3 => other]
+        let same: Vec<Field> = FIELDS.iter().map(|(f, ..)| *f).filter(|f| f.width() == place.width).collect();
+        if same.is_empty() {
+            return other.boxed();
+        }
+        let from_field = prop::sample::select(same)
+            .prop_map(move |field| Action::Set { place, value: Value::Read(Place::field(field)) });
+        prop_oneof![1 => from_field, 2 => other].boxed()
     });
     prop_oneof![2 => of_field, 2 => of_meta]
 }

@@ -43,7 +43,7 @@ fn arrivals() -> impl Strategy<Value = Shown<Vec<Arrival>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn jit_is_eval(program in program(false), arrivals in arrivals()) {

@@ -267,6 +267,7 @@ impl<'p> Lower<'p> {
         if !self.analysis.counted {
             return;
         }
+        self.count(state, out); // what follows may fail
         let exceeded = self.fresh.value();
         out.push(Stmt::Enter { exceeded, back: table <= state.table });
         let fail = |reason| vec![Stmt::Fail(reason), Stmt::Return(2)];
