@@ -1,13 +1,14 @@
 //! A keyed hash of a few words: in goes a canonical key, out come 64 bits of which the table uses both ends.
 //!
 //! Each pair of words is multiplied after each was mixed with a secret word, and the halves of the product are folded
-//! together. Whoever does not know the secret cannot choose keys that collide; it is drawn anew at every start.
+//! together; a last round evens out what one product of sequential keys leaves uneven. Whoever does not know the secret
+//! cannot choose keys that collide; it is drawn anew at every start.
 
 use std::hash::{BuildHasher, RandomState};
 
 /// Secret words of one start.
 #[derive(Clone, Copy)]
-pub struct Secret([u64; 4]);
+pub struct Secret([u64; 6]);
 
 impl Secret {
     /// Drawn from the system's randomness, or from `seed` for tests that must repeat.
@@ -24,12 +25,11 @@ impl Secret {
     /// Hashes a key.
     #[inline(always)]
     pub fn hash<const K: usize>(&self, key: &[u64; K]) -> u64 {
-        let [mut state, a, b, c] = self.0;
-        let secrets = [a, b, c];
+        let [mut state, last, other, secrets @ ..] = self.0;
         for (pair, secret) in key.chunks(2).zip(secrets) {
             state = fold(state ^ pair[0], secret ^ pair.get(1).copied().unwrap_or(0));
         }
-        state
+        fold(state ^ last, other)
     }
 }
 

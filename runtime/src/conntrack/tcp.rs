@@ -277,7 +277,10 @@ pub fn update(pair: &mut Pair, segment: &Segment, options: &[u8], check: bool) -
             return Outcome::Reuse;
         }
         if src.state <= State::SYN_SENT {
-            src.state = State::SYN_SENT;
+            if src.state < State::SYN_SENT {
+                let mut view = View::new(src, dst, segment);
+                first_of_its_end(src, dst, segment, options, &mut view);
+            }
             return Outcome::Opening;
         }
     }
