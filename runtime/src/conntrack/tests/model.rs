@@ -143,8 +143,7 @@ impl Model {
             return Some(established(conn));
         };
         let turn = |pair: Pair| if reply { Pair { src: pair.dst, dst: pair.src } } else { pair };
-        let mut pair = turn(conn.tcp);
-        let outcome = tcp::update(&mut pair, &segment, &[], true);
+        let (pair, outcome) = tcp::update(turn(conn.tcp), &segment, &[], true);
         let state = match outcome {
             Outcome::Outside => return Some(INV | TRK),
             Outcome::Reuse => {
