@@ -50,8 +50,7 @@ impl Bucket {
         for half in 0..2 {
             let mut lanes = equal_lanes(self.tags[half].load(Ordering::Acquire), tag);
             while lanes != 0 {
-                let entry =
-                    self.entries[half * 4 + ((lanes.trailing_zeros() / 16) & 3) as usize].load(Ordering::Relaxed);
+                let entry = self.entries[half * 4 + (lanes.trailing_zeros() / 16 & 3) as usize].load(Ordering::Relaxed);
                 if wanted(entry) {
                     return Some(entry);
                 }
@@ -165,13 +164,7 @@ mod tests {
         }
         assert_eq!(bucket.empty(), None);
         let mut seen = Vec::new();
-        assert_eq!(
-            bucket.find(6, |entry| {
-                seen.push(entry);
-                false
-            }),
-            None
-        );
+        assert_eq!(bucket.find(6, |entry| { seen.push(entry); false }), None);
         assert_eq!(seen, [1, 3, 5, 7]);
         bucket.clear(3);
         assert_eq!((bucket.empty(), bucket.get(3), bucket.get(4)), (Some(3), None, Some((5, 4))));

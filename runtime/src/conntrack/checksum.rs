@@ -3,65 +3,72 @@
 //! A ones' complement sum is right when it is all ones, and it is so in either byte order, so nothing is swapped: constants
 //! that go into a pseudo header are brought to the order of the frame instead.
 
-/// A sum that still has to be folded.
+/// A sum that still has to be folded: equal to that of the bytes modulo 2^16 - 1, and 0 only if they all are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// Adds a number below 2^32, as the frame would hold it.
+    /// Adds a word; what is carried out of the top comes in at the bottom.
+    #[inline(always)]
+    fn word(self, word: u64) -> Sum {
+        let (sum, carry) = self.0.overflowing_add(word);
+        Sum(sum + u64::from(carry))
+    }
+
+    /// Adds a number, as the frame would hold it.
     #[inline(always)]
     pub fn number(self, value: u32) -> Sum {
-        Sum(self.0 + u64::from(value.to_be()))
+        self.word(u64::from(value.to_be()))
     }
 
     /// Adds eight bytes.
     #[inline(always)]
     pub fn eight(self, bytes: [u8; 8]) -> Sum {
-        let word = u64::from_ne_bytes(bytes);
-        Sum(self.0 + (word & 0xffff_ffff) + (word >> 32))
+        self.word(u64::from_ne_bytes(bytes))
     }
 
     /// Adds four bytes.
     #[inline(always)]
     pub fn four(self, bytes: [u8; 4]) -> Sum {
-        Sum(self.0 + u64::from(u32::from_ne_bytes(bytes)))
+        self.word(u64::from(u32::from_ne_bytes(bytes)))
     }
 
     /// Adds a slice, which begins at an even place.
     #[inline(always)]
     pub fn slice(self, bytes: &[u8]) -> Sum {
-        let (mut sum, mut rest) = (self.0, bytes);
-        if rest.len() >= 128 {
-            let (wide, tail) = rest.split_at(rest.len() & !31);
-            sum += wide_sum(wide);
-            rest = tail;
+        if bytes.len() >= 128 {
+            return self.long(bytes);
         }
-        let (words, tail) = rest.as_chunks::<8>();
-        for &word in words {
-            let word = u64::from_ne_bytes(word);
-            sum += (word & 0xffff_ffff) + (word >> 32);
+        let (words, tail) = bytes.as_chunks::<8>();
+        let sum = words.iter().fold(self, |sum, word| sum.eight(*word));
+        match bytes.last_chunk::<8>() {
+            _ if tail.is_empty() => sum,
+            // The last eight bytes, without those that were summed already.
+            Some(last) => sum.word((u64::from_le_bytes(*last) >> (64 - 8 * tail.len())).to_le()),
+            None => sum.short(tail),
         }
-        Sum(sum).short(tail)
+    }
+
+    #[inline(never)]
+    fn long(self, bytes: &[u8]) -> Sum {
+        let (wide, rest) = bytes.split_at(bytes.len() & !31);
+        self.word(wide_sum(wide)).slice(rest)
     }
 
     /// Adds fewer than eight bytes.
-    #[inline(always)]
+    #[cold]
     fn short(self, bytes: &[u8]) -> Sum {
-        let mut padded = [0; 8];
-        for (to, from) in padded.iter_mut().zip(bytes) {
-            *to = *from;
-        }
-        self.eight(padded)
+        let word = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        self.word(word.to_le())
     }
 
     /// Whether the checksum that is part of the sum is right.
     #[inline(always)]
     pub fn is_right(self) -> bool {
-        self.fold() == 0xffff
+        self.0.is_multiple_of(0xffff) && self.0 != 0
     }
 
     /// The folded sum, in native order.
-    #[inline(always)]
     pub fn fold(self) -> u16 {
         let sum = (self.0 >> 32) + (self.0 & 0xffff_ffff);
         let sum = (sum >> 16) + (sum & 0xffff);
@@ -71,7 +78,6 @@ impl Sum {
 }
 
 /// Sums whole blocks of 32 bytes: independent lanes, which the compiler turns into vectors.
-#[inline(never)]
 fn wide_sum(bytes: &[u8]) -> u64 {
     let mut lanes = [0u64; 8];
     for block in bytes.as_chunks::<32>().0 {
@@ -89,11 +95,9 @@ pub fn crc32c_is_right(packet: &[u8]) -> bool {
         return false;
     };
     let [.., a, b, c, d] = *head;
-    let crc = head[..8]
-        .iter()
-        .chain(&[0; 4])
-        .chain(rest)
-        .fold(!0u32, |crc, &byte| CRC[usize::from(crc as u8 ^ byte)] ^ crc >> 8);
+    let crc = head[..8].iter().chain(&[0; 4]).chain(rest).fold(!0u32, |crc, &byte| {
+        CRC[usize::from(crc as u8 ^ byte)] ^ crc >> 8
+    });
     !crc == u32::from_le_bytes([a, b, c, d])
 }
 
@@ -138,7 +142,13 @@ mod tests {
             })
             .collect();
         for len in 0..bytes.len() {
-            assert_eq!(Sum::default().slice(&bytes[..len]).fold(), slow(&bytes[..len]).to_be(), "{len} bytes");
+            let sum = Sum::default().slice(&bytes[..len]);
+            assert_eq!(sum.fold(), slow(&bytes[..len]).to_be(), "{len} bytes");
+            assert_eq!(sum.is_right(), sum.fold() == 0xffff);
+            if len % 2 == 0 {
+                let with_checksum = [&bytes[..len], &(!sum.fold()).to_ne_bytes()].concat();
+                assert!(Sum::default().slice(&with_checksum).is_right(), "{len} bytes");
+            }
         }
         assert_eq!(Sum::default().slice(&[0xff; 1999]).fold(), slow(&[0xff; 1999]).to_be());
     }

@@ -36,7 +36,7 @@ impl Dump {
     {
         let Snapshot { key, ctl, expires, mark, rest } = entry.snapshot()?;
         let swapped = ctl & ctl::SWAPPED != 0;
-        let pair = Pair::unpack(0, 0, rest);
+        let pair = Pair::unpack((0, 0, rest));
         let states = if swapped { [pair.dst.state, pair.src.state] } else { [pair.src.state, pair.dst.state] };
         Some(Dump {
             original: key.tuple(swapped),

@@ -16,7 +16,6 @@
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, spin_loop};
 
 use super::memory::AllZero;
-use super::tcp::Pair;
 
 /// Bits of the control word.
 pub mod ctl {
@@ -147,85 +146,96 @@ impl<const K: usize> Entry<K> {
         self.rest.store(rest, Ordering::Relaxed);
     }
 
-    /// TCP's state, the end first that sends when `swapped`.
+    /// TCP's words: the sequence numbers of the end that sends when `swapped`, those of the other, and the rest with the
+    /// sender's half low.
     #[inline(always)]
-    pub fn pair(&self, swapped: bool) -> Pair {
+    pub fn tcp(&self, swapped: bool) -> (u64, u64, u64) {
         let end = usize::from(swapped);
-        Pair::unpack(
+        (
             self.seq[end].load(Ordering::Relaxed),
             self.seq[1 - end].load(Ordering::Relaxed),
             self.rest().rotate_right(32 * end as u32),
         )
     }
 
-    /// Sets TCP's state where it differs: what is unchanged stays unwritten, and its line clean.
+    /// Sets TCP's words where they differ: what is unchanged stays unwritten, and its line clean.
     #[inline(always)]
-    pub fn set_pair(&self, swapped: bool, old: &Pair, new: &Pair) {
+    pub fn set_tcp(&self, swapped: bool, old: (u64, u64, u64), new: (u64, u64, u64)) {
         let end = usize::from(swapped);
-        if old.src.seq() != new.src.seq() {
-            self.seq[end].store(new.src.seq(), Ordering::Relaxed);
+        if old.0 != new.0 {
+            self.seq[end].store(new.0, Ordering::Relaxed);
         }
-        if old.dst.seq() != new.dst.seq() {
-            self.seq[1 - end].store(new.dst.seq(), Ordering::Relaxed);
+        if old.1 != new.1 {
+            self.seq[1 - end].store(new.1, Ordering::Relaxed);
         }
-        if old.rest() != new.rest() {
-            self.set_rest(new.rest().rotate_left(32 * end as u32));
+        if old.2 != new.2 {
+            self.set_rest(new.2.rotate_left(32 * end as u32));
         }
     }
 
     /// Makes a free entry, which nobody can find yet, live.
-    pub fn init(&self, key: &[u64; K], swapped: bool, expires: u64, pair: Option<&Pair>) {
+    pub fn init(&self, key: &[u64; K], swapped: bool, expires: u64, tcp: (u64, u64, u64)) {
         for (mine, &other) in self.key.iter().zip(key) {
             mine.store(other, Ordering::Relaxed);
         }
         self.expires.store(expires, Ordering::Relaxed);
         self.mark.store(0, Ordering::Relaxed);
         self.extension.store(0, Ordering::Relaxed);
-        let blank = Pair::default();
-        let pair = pair.unwrap_or(&blank);
         let end = usize::from(swapped);
-        self.seq[end].store(pair.src.seq(), Ordering::Relaxed);
-        self.seq[1 - end].store(pair.dst.seq(), Ordering::Relaxed);
-        self.set_rest(pair.rest().rotate_left(32 * end as u32));
+        self.seq[end].store(tcp.0, Ordering::Relaxed);
+        self.seq[1 - end].store(tcp.1, Ordering::Relaxed);
+        self.set_rest(tcp.2.rotate_left(32 * end as u32));
         let version = self.ctl.load(Ordering::Relaxed) & !(VERSION - 1);
         let bits = LIVE | if swapped { SWAPPED } else { 0 };
         self.ctl.store(version.wrapping_add(VERSION) | bits, Ordering::Release);
     }
 
-    /// Runs `change` on the entry if it is alive with this key; it returns bits to set in the control word and a result.
-    /// Holds the lock meanwhile if workers share the table.
+    /// Opens the entry for changes if it is alive with this key, and gives its control word; locked meanwhile if workers share
+    /// the table. [`Entry::leave`] must follow.
     #[inline(always)]
-    pub fn change<R>(&self, shared: bool, key: &[u64; K], change: impl FnOnce(u64) -> (u64, R)) -> Option<R> {
+    pub fn enter(&self, shared: bool, key: &[u64; K]) -> Option<u64> {
+        let ctl = if shared { self.lock() } else { self.ctl() };
+        if ctl & LIVE != 0 && self.is(key) {
+            return Some(ctl);
+        }
         if shared {
-            return self.change_locked(key, change);
+            self.unlock(ctl, 0);
         }
-        let ctl = self.ctl();
-        if ctl & LIVE == 0 || !self.is(key) {
-            return None;
-        }
-        let (bits, result) = change(ctl);
-        self.set_bits(ctl, bits);
-        Some(result)
+        None
     }
 
-    fn change_locked<R>(&self, key: &[u64; K], change: impl FnOnce(u64) -> (u64, R)) -> Option<R> {
-        let ctl = loop {
-            let ctl = self.ctl();
+    /// Ends changes to the entry: sets bits in the control word that [`Entry::enter`] gave.
+    #[inline(always)]
+    pub fn leave(&self, shared: bool, ctl: u64, bits: u64) {
+        if shared {
+            self.unlock(ctl, bits);
+        } else if bits & !ctl != 0 {
+            // Another thread may doom the entry meanwhile: no plain write.
+            self.ctl.fetch_or(bits, Ordering::Relaxed);
+        }
+    }
+
+    /// Locks the entry if it is alive; the control word without the lock.
+    fn lock(&self) -> u64 {
+        loop {
+            let ctl = self.ctl() & !LOCKED;
             if ctl & LIVE == 0 {
-                return None;
+                return ctl;
             }
-            let locked =
-                self.ctl.compare_exchange_weak(ctl & !LOCKED, ctl | LOCKED, Ordering::Acquire, Ordering::Relaxed);
-            if locked.is_ok() {
-                break ctl & !LOCKED;
+            if self.ctl.compare_exchange_weak(ctl, ctl | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                fence(Ordering::Release);
+                return ctl;
             }
             spin_loop();
-        };
-        fence(Ordering::Release);
-        let result = self.is(key).then(|| change(ctl));
-        let bits = result.as_ref().map_or(0, |&(bits, _)| bits);
-        self.ctl.store(ctl.wrapping_add(VERSION) | bits, Ordering::Release);
-        result.map(|(_, result)| result)
+        }
+    }
+
+    /// Undoes [`Entry::lock`], which gave `ctl`.
+    #[inline]
+    fn unlock(&self, ctl: u64, bits: u64) {
+        if ctl & LIVE != 0 {
+            self.ctl.store(ctl.wrapping_add(VERSION) | bits, Ordering::Release);
+        }
     }
 
     /// Runs `look` on the entry without writing to it. If it is alive with this key and was not changed meanwhile, the
@@ -246,32 +256,24 @@ impl<const K: usize> Entry<K> {
         Some(result)
     }
 
-    /// Sets bits in the control word. Only under [`Entry::change`], or with one worker.
-    #[inline(always)]
-    fn set_bits(&self, ctl: u64, bits: u64) {
-        if bits & !ctl != 0 {
-            self.ctl.fetch_or(bits, Ordering::Relaxed);
-        }
-    }
-
     /// Ends an entry for a worker, which must then take it out of its bucket. `ended` judges it as it is when it ends.
     /// False if it was not alive, or is not to end.
     pub fn claim(&self, ended: impl Fn() -> bool) -> bool {
-        self.leave(LIVE, 0, ended)
+        self.end(LIVE, 0, ended)
     }
 
     /// Takes over an entry that another thread doomed; the worker must then take it out of its bucket.
     pub fn claim_doomed(&self) -> bool {
-        self.leave(DOOMED, 0, || true)
+        self.end(DOOMED, 0, || true)
     }
 
     /// Ends an entry for a thread that is no worker.
     pub fn doom(&self, ended: impl Fn() -> bool) -> bool {
-        self.leave(LIVE, DOOMED, ended)
+        self.end(LIVE, DOOMED, ended)
     }
 
     #[cold]
-    fn leave(&self, from: u64, to: u64, ended: impl Fn() -> bool) -> bool {
+    fn end(&self, from: u64, to: u64, ended: impl Fn() -> bool) -> bool {
         loop {
             let ctl = self.ctl();
             if ctl & from == 0 || !ended() {

@@ -1,13 +1,14 @@
 //! A keyed hash of a few words: in goes a canonical key, out come 64 bits of which the table uses both ends.
 //!
 //! Each pair of words is multiplied after each was mixed with a secret word, and the halves of the product are folded
-//! together. Whoever does not know the secret cannot choose keys that collide; it is drawn anew at every start.
+//! together; a last round evens out what one product of sequential keys leaves uneven. Whoever does not know the secret
+//! cannot choose keys that collide; it is drawn anew at every start.
 
 use std::hash::{BuildHasher, RandomState};
 
 /// Secret words of one start.
 #[derive(Clone, Copy)]
-pub struct Secret([u64; 4]);
+pub struct Secret([u64; 6]);
 
 impl Secret {
     /// Drawn from the system's randomness, or from `seed` for tests that must repeat.
@@ -24,12 +25,11 @@ impl Secret {
     /// Hashes a key.
     #[inline(always)]
     pub fn hash<const K: usize>(&self, key: &[u64; K]) -> u64 {
-        let [mut state, a, b, c] = self.0;
-        let secrets = [a, b, c];
+        let [mut state, last, other, secrets @ ..] = self.0;
         for (pair, secret) in key.chunks(2).zip(secrets) {
             state = fold(state ^ pair[0], secret ^ pair.get(1).copied().unwrap_or(0));
         }
-        state
+        fold(state ^ last, other)
     }
 }
 
@@ -58,10 +58,7 @@ mod tests {
             let n = 1 << 17;
             let (mut low, mut high) = (vec![0u32; 1024], vec![0u32; 1024]);
             for i in 0..n {
-                let key = [
-                    0x0a00_0001_0400 + (u64::from(i) & 0xffff),
-                    (0x0a64_0001_0050 + (u64::from(i) >> 16 << 16)) | 17 << 48,
-                ];
+                let key = [0x0a00_0001_0400 + (u64::from(i) & 0xffff), (0x0a64_0001_0050 + (u64::from(i) >> 16 << 16)) | 17 << 48];
                 let hash = secret.hash(&key);
                 low[hash as usize & 1023] += 1;
                 high[(hash >> 54) as usize] += 1;

@@ -37,6 +37,7 @@ pub mod entry;
 pub mod hash;
 pub mod icmp_error;
 pub mod key;
+pub mod local;
 pub mod memory;
 pub mod other;
 pub mod parse;
@@ -46,6 +47,7 @@ pub mod sweep;
 pub mod table;
 pub mod tcp;
 pub mod tracker;
+pub mod visit;
 
 #[cfg(test)]
 mod tests;

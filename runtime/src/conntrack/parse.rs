@@ -5,7 +5,8 @@
 //! (padding) take no part. Nothing is written and no state is looked at.
 //!
 //! [`parse`] tries [`plain`], the way of most packets: no tag, IPv4 without options or fragments, TCP or UDP, nothing wrong
-//! with it. Whatever that one does not like goes to [`general`], which knows everything and says what is wrong.
+//! with it. Whatever that one does not like goes to [`general`], which knows everything and says what is wrong. Callers may
+//! try `plain` themselves.
 
 use pipec_abi::header::{self, proto};
 
@@ -127,77 +128,85 @@ impl Parsed {
 }
 
 /// Parses a frame; a key for IPv6 goes to `key6`.
-#[inline(always)]
 pub fn parse(data: &[u8], zone: u16, vlan_limit: u32, key6: &mut Key6) -> Parsed {
-    match plain(data, zone) {
-        Some(parsed) => parsed,
-        None => general(data, zone, vlan_limit, key6),
+    let mut parsed = Parsed::invalid(Invalid::NotIp);
+    if !plain(data, zone, &mut parsed) {
+        parsed = general(data, zone, vlan_limit, key6);
     }
+    parsed
 }
 
-/// `N` bytes at `AT` of a chunk that surely has them.
-macro_rules! field {
-    ($head:ident, $at:literal) => {
-        core::array::from_fn(|i| $head[$at + i])
-    };
-}
-
-/// Untagged IPv4 without options or fragments, TCP or UDP, and nothing wrong with it.
+/// `N` bytes at `at` of the first bytes of a frame, which surely has them.
 #[inline(always)]
-fn plain(data: &[u8], zone: u16) -> Option<Parsed> {
-    let head = data.first_chunk::<54>()?;
-    let total = usize::from(u16::from_be_bytes(field!(head, 16)));
-    let end = 14 + total;
-    let fragment = u16::from_be_bytes(field!(head, 20)) & 0x3fff;
-    let is_ip = u16::from_be_bytes(field!(head, 12)) == header::IPV4 && head[14] & 15 == 5;
-    let ip = Sum::default().eight(field!(head, 14)).eight(field!(head, 22)).four(field!(head, 30));
-    if !is_ip || fragment != 0 || total < 28 || end > data.len() || !ip.is_right() {
-        return None;
+fn field<const N: usize>(head: &[u8; 54], at: usize) -> [u8; N] {
+    match head[at..].first_chunk() {
+        Some(bytes) => *bytes,
+        None => [0; N],
     }
-    let addresses = u64::from_be_bytes(field!(head, 26));
-    let ports = u32::from_be_bytes(field!(head, 34));
-    let (from, to) = ((ports >> 16) as u16, ports as u16);
-    if from == 0 || to == 0 {
-        return None;
-    }
-    let pseudo = Sum::default().eight(field!(head, 26));
-    let (class, segment) = match head[23] {
-        proto::UDP => {
-            let len = usize::from(u16::from_be_bytes(field!(head, 38)));
-            let sum = u16::from_ne_bytes(field!(head, 40));
-            if len < 8 || len > total - 20 {
-                return None;
-            }
-            if sum != 0 && !pseudo.number(17 + len as u32).slice(data.get(34..34 + len)?).is_right() {
-                return None;
-            }
-            (Class::Other, Segment::NONE)
-        }
-        proto::TCP => {
-            let len = total - 20;
-            let header_len = usize::from(head[46] >> 4) * 4;
-            let flags = head[47];
-            if header_len < 20 || header_len > len || !tcp::are_legal(flags) {
-                return None;
-            }
-            if !pseudo.number(6 + len as u32).slice(data.get(34..end)?).is_right() {
-                return None;
-            }
-            let segment = Segment {
-                seq: u32::from_be_bytes(field!(head, 38)),
-                ack: u32::from_be_bytes(field!(head, 42)),
-                len: (len - header_len) as u16,
-                window: u16::from_be_bytes(field!(head, 48)),
-                options_at: 54,
-                options_len: (header_len - 20) as u8,
-                flags,
-            };
-            (Class::Tcp, segment)
-        }
-        _ => return None,
+}
+
+/// Untagged IPv4 without options or fragments, TCP or UDP, and nothing wrong with it: then `parsed` tells all of it.
+#[inline(always)]
+pub fn plain(data: &[u8], zone: u16, parsed: &mut Parsed) -> bool {
+    let Some(head) = data.first_chunk::<54>() else {
+        return false;
     };
-    let (key4, swapped) = key::key4((addresses >> 32) as u32, addresses as u32, from, to, head[23], zone);
-    Some(Parsed { key4, segment, class, swapped, v6: false, reason: Invalid::NotIp })
+    let total = usize::from(u16::from_be_bytes(field(head, 16)));
+    let kind = u32::from(u16::from_be_bytes(field(head, 12))) << 8 | u32::from(head[14] & 15);
+    let fragment = u16::from_ne_bytes(field(head, 20)) & 0x3fff_u16.to_be();
+    let ip = Sum::default().eight(field(head, 14)).eight(field(head, 22)).four(field(head, 30));
+    if kind != u32::from(header::IPV4) << 8 | 5 || fragment != 0 || !ip.is_right() {
+        return false;
+    }
+    let Some(payload) = data.get(34..14 + total) else {
+        return false;
+    };
+    let (addresses, ports) = (u64::from_be_bytes(field(head, 26)), u32::from_be_bytes(field(head, 34)));
+    let (from, to) = ((ports >> 16) as u16, ports as u16);
+    let proto = head[23];
+    if from == 0 || to == 0 {
+        return false;
+    }
+    let pseudo = Sum::default().eight(field(head, 26)).number(u32::from(proto));
+    if proto == proto::UDP {
+        let len = usize::from(u16::from_be_bytes(field(head, 38)));
+        let Some(datagram) = payload.get(..len) else {
+            return false;
+        };
+        let is_summed = field(head, 40) != [0, 0];
+        if len < 8 || (is_summed && !pseudo.number(len as u32).slice(datagram).is_right()) {
+            return false;
+        }
+        parsed.class = Class::Other;
+    } else if proto == proto::TCP {
+        let header_len = usize::from(head[46] >> 4) * 4;
+        let flags = head[47];
+        if header_len < 20 || header_len > payload.len() || !tcp::are_legal(flags) {
+            return false;
+        }
+        if !pseudo.number(payload.len() as u32).slice(payload).is_right() {
+            return false;
+        }
+        let options = &payload[20..header_len];
+        let options_len = if tcp::say_nothing(options) { 0 } else { options.len() as u8 };
+        parsed.class = Class::Tcp;
+        parsed.segment = Segment {
+            seq: u32::from_be_bytes(field(head, 38)),
+            ack: u32::from_be_bytes(field(head, 42)),
+            len: (payload.len() - header_len) as u16,
+            window: u16::from_be_bytes(field(head, 48)),
+            options_at: 54,
+            options_len,
+            flags,
+        };
+    } else {
+        return false;
+    }
+    let (key4, swapped) = key::key4((addresses >> 32) as u32, addresses as u32, from, to, proto, zone);
+    parsed.key4 = key4;
+    parsed.swapped = swapped;
+    parsed.v6 = false;
+    true
 }
 
 /// The two addresses of a packet.

@@ -10,7 +10,7 @@ use crate::sync::{AtomicUsize, Ordering};
 use super::Conntrack;
 use super::entry::ctl::{DOOMED, LIVE};
 use super::table::Table;
-use super::tracker::Local;
+use super::local::Local;
 
 /// Time in which workers pass the whole table.
 pub const PERIOD_NS: u64 = 8_000_000_000;

@@ -140,7 +140,12 @@ impl<const K: usize> Table<K> {
     /// Label of entry `number` if it still has this key: both halves of one write.
     #[cold]
     pub fn label_of(&self, number: u32, key: &[u64; K]) -> [u64; 2] {
-        self.entry(number).change(self.shared, key, |_| (0, self.label(number))).unwrap_or_default()
+        let Some(ctl) = self.entry(number).enter(self.shared, key) else {
+            return [0; 2];
+        };
+        let label = self.label(number);
+        self.entry(number).leave(self.shared, ctl, 0);
+        label
     }
 
     /// Sets the label of entry `number`.
@@ -216,9 +221,7 @@ impl<const K: usize> Table<K> {
         let hash = self.hash(&self.entry(number).key());
         self.locked(hash, |first| {
             for bucket in self.chain(first) {
-                if let Some(place) =
-                    (0..PLACES).find(|&place| bucket.get(place).is_some_and(|(_, entry)| entry == number))
-                {
+                if let Some(place) = (0..PLACES).find(|&place| bucket.get(place).is_some_and(|(_, entry)| entry == number)) {
                     return bucket.clear(place);
                 }
             }
@@ -397,7 +400,7 @@ mod tests {
 
     fn add(table: &Table<2>, kept: &mut Vec<u32>, key: [u64; 2]) -> u32 {
         let number = table.slab.take(kept).unwrap();
-        table.entry(number).init(&key, false, 1, None);
+        table.entry(number).init(&key, false, 1, (0, 0, 0));
         assert_eq!(table.insert(&key, table.hash(&key), number), Inserted::New);
         number
     }
@@ -443,7 +446,7 @@ mod tests {
         let (table, mut kept) = (table(10), Vec::new());
         let number = add(&table, &mut kept, [1, 2]);
         let other = table.slab.take(&mut kept).unwrap();
-        table.entry(other).init(&[1, 2], false, 1, None);
+        table.entry(other).init(&[1, 2], false, 1, (0, 0, 0));
         assert_eq!(table.insert(&[1, 2], table.hash(&[1, 2]), other), Inserted::Found(number));
     }
 
@@ -458,7 +461,7 @@ mod tests {
         }
         let key = crowd.next().unwrap();
         let number = table.slab.take(&mut kept).unwrap();
-        table.entry(number).init(&key, false, 1, None);
+        table.entry(number).init(&key, false, 1, (0, 0, 0));
         assert_eq!(table.insert(&key, table.hash(&key), number), Inserted::Full);
         let used = table.overflow_used.load(Ordering::Relaxed);
         table.split();

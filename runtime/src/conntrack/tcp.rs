@@ -53,6 +53,12 @@ pub fn are_legal(flags: u8) -> bool {
     LEGAL >> (flags & 63) & 1 == 1
 }
 
+/// Whether options are a time stamp behind two fillers, as in most segments with options.
+#[inline(always)]
+pub fn say_nothing(options: &[u8]) -> bool {
+    options.len() == 12 && options.starts_with(&[1, 1, 8, 10])
+}
+
 /// What a segment's header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
@@ -66,7 +72,7 @@ pub struct Segment {
     pub window: u16,
     /// Where in the frame options begin.
     pub options_at: u16,
-    /// Bytes of options.
+    /// Bytes of options; 0 if they say nothing to a tracker.
     pub options_len: u8,
     /// Flags.
     pub flags: u8,
@@ -80,13 +86,14 @@ impl Segment {
     pub fn read(tcp: &[u8], at: usize) -> Segment {
         use pipec_abi::header::{load8, load16, load32};
         let header_len = load8(tcp, 12) as usize >> 4 << 2;
+        let options = tcp.get(20..header_len).unwrap_or(&[]);
         Segment {
             seq: load32(tcp, 4) as u32,
             ack: load32(tcp, 8) as u32,
             len: tcp.len().saturating_sub(header_len) as u16,
             window: load16(tcp, 14) as u16,
             options_at: (at + 20) as u16,
-            options_len: header_len.saturating_sub(20) as u8,
+            options_len: if say_nothing(options) { 0 } else { options.len() as u8 },
             flags: load8(tcp, 13) as u8,
         }
     }
@@ -142,7 +149,7 @@ impl Scale {
     /// It offered to scale.
     const OFFERED: u8 = 0x80;
     /// The opening was not seen: everything is assumed that it could have said (T3).
-    const UNKNOWN: Scale = Scale(Scale::UNSEEN | Scale::SACK);
+    const UNKNOWN: Scale = Scale(Scale::UNSEEN | Scale::SACK | Scale::MOST);
     /// The largest shift there is (RFC 7323).
     const MOST: u8 = 14;
 
@@ -151,7 +158,7 @@ impl Scale {
         self.0 & bit != 0
     }
 
-    /// The shift it offered.
+    /// The shift it offered; once both ends have sent, the shift in use.
     pub fn shift(self) -> u32 {
         u32::from(self.0 & Scale::SHIFT)
     }
@@ -173,18 +180,14 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Its sequence numbers in a word.
-    #[inline(always)]
-    pub fn seq(&self) -> u64 {
+    fn seq(&self) -> u64 {
         u64::from(self.lo) | u64::from(self.hi) << 32
     }
 
-    #[inline(always)]
     fn rest(&self) -> u64 {
         u64::from(self.window) | u64::from(self.scale.0) << 16 | u64::from(self.state.0) << 24
     }
 
-    #[inline(always)]
     fn unpack(seq: u64, rest: u64) -> Peer {
         Peer {
             lo: seq as u32,
@@ -206,16 +209,14 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// From the words of an entry.
-    #[inline(always)]
-    pub fn unpack(src: u64, dst: u64, rest: u64) -> Pair {
+    /// From the words of an entry: sequence numbers of the sender, of the receiver, and the rest, the sender's half low.
+    pub fn unpack((src, dst, rest): (u64, u64, u64)) -> Pair {
         Pair { src: Peer::unpack(src, rest), dst: Peer::unpack(dst, rest >> 32) }
     }
 
-    /// The word that holds what is not a sequence number.
-    #[inline(always)]
-    pub fn rest(&self) -> u64 {
-        self.src.rest() | self.dst.rest() << 32
+    /// The words of an entry.
+    pub fn pack(&self) -> (u64, u64, u64) {
+        (self.src.seq(), self.dst.seq(), self.src.rest() | self.dst.rest() << 32)
     }
 }
 
@@ -244,7 +245,7 @@ pub fn open(segment: &Segment, options: &[u8]) -> Pair {
     let src = Peer {
         lo: segment.seq,
         hi: segment.end().wrapping_add(1),
-        window: descale(segment.window, scale).max(1),
+        window: if syn { descale(segment.window, scale) } else { segment.window }.max(1),
         scale,
         state: State::SYN_SENT,
     };
@@ -268,40 +269,90 @@ fn descale(window: u16, scale: Scale) -> u16 {
     u32::from(window).div_ceil(1 << scale.shift()) as u16
 }
 
-/// Takes a segment with legal flags into account. With `check` off, windows are kept but not enforced (T10).
+/// [`update`] for most segments: an acknowledgement, perhaps with data, without options, between two ends that are
+/// established, inside the window. In go and out come the words of an entry: the sender's sequence numbers, the receiver's,
+/// and the rest. Nothing if the segment is of another kind. The timer is [`Timer::TcpEstablished`].
 #[inline(always)]
-pub fn update(pair: &mut Pair, segment: &Segment, options: &[u8], check: bool) -> Outcome {
-    let Pair { src, dst } = pair;
-    if segment.flags & (SYN | ACK) == SYN {
-        if src.state >= State::FIN_WAIT_2 && dst.state >= State::FIN_WAIT_2 {
-            return Outcome::Reuse;
-        }
-        if src.state <= State::SYN_SENT {
-            src.state = State::SYN_SENT;
-            return Outcome::Opening;
-        }
+pub fn update_established((src, dst, rest): (u64, u64, u64), segment: &Segment) -> Option<(u64, u64, u64)> {
+    const STATES: u64 = 0xff00_0000_ff00_0000;
+    const ESTABLISHED: u64 = (State::ESTABLISHED.0 as u64) << 24 | (State::ESTABLISHED.0 as u64) << 56;
+    let is_plain = segment.flags & (SYN | FIN | RST | ACK) == ACK && segment.options_len == 0;
+    if rest & STATES != ESTABLISHED || !is_plain {
+        return None;
     }
-    let mut view = View::new(src, dst, segment);
-    if src.state < State::SYN_SENT {
-        first_of_its_end(src, dst, segment, options, &mut view);
+    let (lo, hi, dst_lo, dst_hi) = (src as u32, (src >> 32) as u32, dst as u32, (dst >> 32) as u32);
+    let (src_shift, dst_shift) = ((rest >> 16) as u32 & 15, (rest >> 48) as u32 & 15);
+    let one_window = u32::from((rest >> 32) as u16) << dst_shift;
+    let (seq, end) = match segment.len {
+        0 => (lo, lo),
+        len => (segment.seq, segment.seq.wrapping_add(u32::from(len))),
+    };
+    let behind = dst_lo.wrapping_sub(segment.ack);
+    let is_inside = at_least(hi, end)
+        & at_least(seq, lo.wrapping_sub(one_window))
+        & (behind.wrapping_add(SLACK) <= SLACK + (SLACK << src_shift));
+    if !is_inside {
+        return None;
+    }
+    let lo = if at_least(end, lo) { end } else { lo };
+    let open = u32::from(segment.window) << src_shift;
+    let edge = segment.ack.wrapping_add(open);
+    let dst_hi = if at_least(edge, dst_hi) { segment.ack.wrapping_add(open.max(1)) } else { dst_hi };
+    let window = (rest as u16).max(segment.window);
+    let word = |lo: u32, hi: u32| u64::from(lo) | u64::from(hi) << 32;
+    Some((word(lo, hi), word(dst_lo, dst_hi), rest & !0xffff | u64::from(window)))
+}
+
+/// Takes a segment with legal flags into account: both ends after it, and what it is to them. With `check` off, windows are
+/// kept but not enforced (T10).
+pub fn update(pair: Pair, segment: &Segment, options: &[u8], check: bool) -> (Pair, Outcome) {
+    if segment.flags & (SYN | ACK) == SYN
+        && let Some(done) = update_opening(pair, segment, options)
+    {
+        return done;
+    }
+    let mut at = At { pair, view: View::new(&pair, segment) };
+    if at.pair.src.state < State::SYN_SENT {
+        at = first_of_its_end(at, segment, options);
     }
     if segment.options_len > 0 && segment.has(ACK) && !segment.has(SYN) {
-        view.edge = right_edge(view.ack, dst, options);
+        at.view.edge = right_edge(at.view.ack, at.pair.dst, options);
     }
-    if !check || view.is_inside(src, dst, segment) {
-        view.advance(src, dst);
-        change_states(src, dst, segment.flags);
-        return Outcome::Valid(Some(timer(src.state, dst.state)));
+    let At { pair, view } = at;
+    if !check || view.is_inside(&pair, segment) {
+        let pair = change_states(view.advance(pair), segment.flags);
+        return (pair, Outcome::Valid(Some(timer(pair.src.state, pair.dst.state))));
     }
-    if view.is_near(src, dst) {
-        view.advance(src, dst);
-        close_states(src, dst, segment.flags);
-        return Outcome::Valid(None);
+    if view.is_near(pair) {
+        return (close_states(view.advance(pair), segment.flags), Outcome::Valid(None));
     }
-    Outcome::Outside
+    (pair, Outcome::Outside)
+}
+
+/// A SYN, if its place in the sequence does not matter: its sender has not opened yet (T4), or both ends are done (T5).
+fn update_opening(pair: Pair, segment: &Segment, options: &[u8]) -> Option<(Pair, Outcome)> {
+    let Pair { src, dst } = pair;
+    if src.state >= State::FIN_WAIT_2 && dst.state >= State::FIN_WAIT_2 {
+        Some((pair, Outcome::Reuse))
+    } else if src.state == State::SYN_SENT {
+        Some((pair, Outcome::Opening))
+    } else if src.state < State::SYN_SENT {
+        let at = At { pair, view: View::new(&pair, segment) };
+        Some((first_of_its_end(at, segment, options).pair, Outcome::Opening))
+    } else {
+        None
+    }
+}
+
+/// Both ends and a segment.
+#[derive(Clone, Copy)]
+struct At {
+    pair: Pair,
+    view: View,
 }
 
 /// A segment as its window check sees it.
+#[derive(Clone, Copy)]
 struct View {
     /// First and last-plus-one sequence number; those of an empty segment do not count.
     seq: u32,
@@ -318,18 +369,10 @@ struct View {
 }
 
 impl View {
-    #[inline(always)]
-    fn new(src: &Peer, dst: &Peer, segment: &Segment) -> View {
-        let both = src.scale.0 & dst.scale.0;
-        let (src_shift, dst_shift) = if segment.has(SYN) {
-            (0, 0)
-        } else if both & Scale::OFFERED != 0 {
-            (src.scale.shift(), dst.scale.shift())
-        } else if both & Scale::UNSEEN != 0 {
-            (u32::from(Scale::MOST), u32::from(Scale::MOST))
-        } else {
-            (0, 0)
-        };
+    fn new(Pair { src, dst }: &Pair, segment: &Segment) -> View {
+        let are_settled = src.scale.0 & dst.scale.0 & (Scale::OFFERED | Scale::UNSEEN) != 0;
+        let shifts = if are_settled && !segment.has(SYN) { (src.scale.shift(), dst.scale.shift()) } else { (0, 0) };
+        let (src_shift, dst_shift) = shifts;
         // Without an acknowledgement there is nothing to check; some senders of RST leave the number at 0.
         let acknowledges = segment.has(ACK) && !(segment.ack == 0 && segment.has(RST));
         let ack = if acknowledges { segment.ack } else { dst.lo };
@@ -342,28 +385,29 @@ impl View {
     }
 
     /// Inside the window (T6).
-    #[inline(always)]
-    fn is_inside(&self, src: &Peer, dst: &Peer, segment: &Segment) -> bool {
+    fn is_inside(&self, Pair { src, dst }: &Pair, segment: &Segment) -> bool {
         let one_window = u32::from(dst.window) << self.dst_shift;
         let behind = if self.ack_counts { dst.lo.wrapping_sub(self.ack) as i32 } else { 0 };
         let reset_fits = segment.seq.wrapping_sub(src.lo).wrapping_add(1) <= 2;
+        // Without short-circuits: nearly always all of it holds, and five tests make one jump.
         at_least(src.hi, self.end)
-            && at_least(self.seq, src.lo.wrapping_sub(one_window))
-            && behind >= -(SLACK as i32)
-            && behind <= (SLACK << self.src_shift) as i32
-            && (!segment.has(RST) || reset_fits)
+            & at_least(self.seq, src.lo.wrapping_sub(one_window))
+            & (behind >= -(SLACK as i32))
+            & (behind <= (SLACK << self.src_shift) as i32)
+            & (!segment.has(RST) | reset_fits)
     }
 
     /// Not far outside, where that is harmless: the receiver has not opened yet, or an end is done (T6, second rule).
-    #[cold]
-    fn is_near(&self, src: &Peer, dst: &Peer) -> bool {
-        let unsettled = dst.state < State::SYN_SENT || dst.state >= State::FIN_WAIT_2 || src.state >= State::FIN_WAIT_2;
-        unsettled && at_least(src.hi.wrapping_add(SLACK), self.end) && at_least(self.seq, src.lo.wrapping_sub(SLACK))
+    fn is_near(self, Pair { src, dst }: Pair) -> bool {
+        let unsettled =
+            dst.state < State::SYN_SENT || dst.state >= State::FIN_WAIT_2 || src.state >= State::FIN_WAIT_2;
+        unsettled
+            && at_least(src.hi.wrapping_add(SLACK), self.end)
+            && at_least(self.seq, src.lo.wrapping_sub(SLACK))
     }
 
     /// Moves the window along.
-    #[inline(always)]
-    fn advance(&self, src: &mut Peer, dst: &mut Peer) {
+    fn advance(&self, Pair { mut src, mut dst }: Pair) -> Pair {
         src.window = src.window.max(self.window as u16);
         if at_least(self.end, src.lo) {
             src.lo = self.end;
@@ -372,26 +416,24 @@ impl View {
         if at_least(self.edge.wrapping_add(open), dst.hi) {
             dst.hi = self.edge.wrapping_add(open.max(1));
         }
+        Pair { src, dst }
     }
 }
 
 /// The first segment of an end tells where its numbers begin, and, if it is a SYN, what it offers (T3, T7).
-#[cold]
-#[inline(never)]
-fn first_of_its_end(src: &mut Peer, dst: &mut Peer, segment: &Segment, options: &[u8], view: &mut View) {
-    if segment.has(SYN) {
-        let offer = offered(options);
-        if dst.scale.has(Scale::OFFERED) && offer.has(Scale::OFFERED) {
-            src.scale = offer;
-            (view.src_shift, view.dst_shift) = (offer.shift(), dst.scale.shift());
-            view.window = u32::from(descale(segment.window, offer));
-        } else if !dst.scale.has(Scale::UNSEEN) {
-            // One of them does not scale, so neither does.
-            src.scale = Scale(offer.0 & Scale::SACK);
-            let unscaled = u32::from(dst.window) << dst.scale.shift();
-            dst.window = unscaled.min(0xffff) as u16;
-            dst.scale = Scale(dst.scale.0 & Scale::SACK);
-        }
+fn first_of_its_end(at: At, segment: &Segment, options: &[u8]) -> At {
+    let At { pair: Pair { mut src, mut dst }, mut view } = at;
+    let offer = if segment.has(SYN) { offered(options) } else { src.scale };
+    if dst.scale.has(Scale::OFFERED) && offer.has(Scale::OFFERED) {
+        src.scale = offer;
+        (view.src_shift, view.dst_shift) = (offer.shift(), dst.scale.shift());
+        view.window = u32::from(descale(segment.window, offer));
+    } else if !dst.scale.has(Scale::UNSEEN) {
+        // One of them does not scale, so neither does.
+        src.scale = Scale(offer.0 & Scale::SACK);
+        let unscaled = u32::from(dst.window) << dst.scale.shift();
+        dst.window = unscaled.min(0xffff) as u16;
+        dst.scale = Scale(dst.scale.0 & Scale::SACK);
     }
     let end = segment.end();
     src.lo = segment.seq;
@@ -405,10 +447,11 @@ fn first_of_its_end(src: &mut Peer, dst: &mut Peer, segment: &Segment, options: 
     if segment.seq == end {
         (view.seq, view.end) = (src.lo, src.lo);
     }
+    At { pair: Pair { src, dst }, view }
 }
 
-#[inline(always)]
-fn change_states(src: &mut Peer, dst: &mut Peer, flags: u8) {
+fn change_states(pair: Pair, flags: u8) -> Pair {
+    let Pair { src, mut dst } = pair;
     if flags & ACK != 0 {
         if dst.state == State::SYN_SENT {
             dst.state = State::ESTABLISHED;
@@ -416,13 +459,12 @@ fn change_states(src: &mut Peer, dst: &mut Peer, flags: u8) {
             dst.state = State::FIN_WAIT_2;
         }
     }
-    if flags & (FIN | RST) != 0 {
-        close_states(src, dst, flags);
-    }
+    let pair = Pair { src, dst };
+    if flags & (FIN | RST) != 0 { close_states(pair, flags) } else { pair }
 }
 
-#[cold]
-fn close_states(src: &mut Peer, dst: &mut Peer, flags: u8) {
+fn close_states(pair: Pair, flags: u8) -> Pair {
+    let Pair { mut src, mut dst } = pair;
     if flags & FIN != 0 && src.state < State::CLOSING {
         src.state = State::CLOSING;
     }
@@ -430,10 +472,10 @@ fn close_states(src: &mut Peer, dst: &mut Peer, flags: u8) {
         src.state = State::TIME_WAIT;
         dst.state = State::TIME_WAIT;
     }
+    Pair { src, dst }
 }
 
 /// How long a connection lives on without packets (T9).
-#[inline(always)]
 fn timer(a: State, b: State) -> Timer {
     let (low, high) = (a.min(b), a.max(b));
     if low == State::ESTABLISHED && high == State::ESTABLISHED {
@@ -488,18 +530,10 @@ fn offered(bytes: &[u8]) -> Scale {
 }
 
 /// The highest number that a segment acknowledges, selectively or not, of what the receiver has sent.
-#[inline(always)]
-fn right_edge(ack: u32, dst: &Peer, bytes: &[u8]) -> u32 {
-    // Nearly all options are a time stamp behind two fillers.
-    if !dst.scale.has(Scale::SACK) || (bytes.len() == 12 && bytes.starts_with(&[1, 1, 8, 10])) {
+fn right_edge(ack: u32, dst: Peer, bytes: &[u8]) -> u32 {
+    if !dst.scale.has(Scale::SACK) {
         return ack;
     }
-    right_edge_of_blocks(ack, dst, bytes)
-}
-
-#[cold]
-#[inline(never)]
-fn right_edge_of_blocks(ack: u32, dst: &Peer, bytes: &[u8]) -> u32 {
     let mut edge = ack;
     for (_, blocks) in options(bytes).filter(|&(kind, _)| kind == option::SACK) {
         for [.., a, b, c, d] in blocks.as_chunks::<8>().0 {
