@@ -13,6 +13,7 @@ pub mod hir;
 pub mod packet;
 pub mod parse;
 pub mod plan;
+pub mod print;
 pub mod resolve;
 pub mod source;
 mod suggest;
