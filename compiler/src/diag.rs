@@ -97,6 +97,32 @@ pub fn render_all(diagnostics: &[Diagnostic], sources: &Sources, color: bool) ->
     diagnostics.iter().map(|d| d.render(sources, color) + "\n").collect()
 }
 
+/// In the order of the source, without repetitions, and no more than `limit` of each severity: the last says how many
+/// there are besides.
+pub fn in_order(mut diagnostics: Vec<Diagnostic>, limit: usize) -> Vec<Diagnostic> {
+    diagnostics.sort_by_key(|d| (d.span().file, d.span().start));
+    diagnostics.dedup();
+    for severity in [Severity::Error, Severity::Warning] {
+        let all = diagnostics.iter().filter(|d| d.severity == severity).count();
+        if all > limit {
+            let mut kept = 0;
+            let mut last = Span::default();
+            diagnostics.retain(|d| {
+                kept += usize::from(d.severity == severity);
+                if d.severity == severity && kept == limit {
+                    last = d.span();
+                }
+                d.severity != severity || kept <= limit
+            });
+            let what = if severity == Severity::Error { "errors" } else { "warnings" };
+            let message = format!("{} more {what} are not shown", all - limit);
+            let more = Diagnostic::error("too-many", message, last, "the last one that is shown");
+            diagnostics.push(Diagnostic { severity, ..more });
+        }
+    }
+    diagnostics
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@
 
 pub mod ast;
 pub mod backend;
+pub mod check;
 mod describe;
 pub mod diag;
 pub mod eval;
@@ -13,6 +14,7 @@ pub mod hir;
 pub mod packet;
 pub mod parse;
 pub mod plan;
+pub mod print;
 pub mod resolve;
 pub mod source;
 mod suggest;
@@ -20,19 +22,18 @@ mod suggest;
 use diag::Diagnostic;
 use source::Sources;
 
+/// Errors, and warnings, that one run reports; what goes beyond is counted.
+const MAX_REPORTED: usize = 50;
+
 /// Parses, resolves and checks a `.pipe` file. The program is there if nothing is an error.
 pub fn front_pipe(sources: &mut Sources, file: u16) -> (Option<hir::Program>, Vec<Diagnostic>) {
     let mut diagnostics = vec![];
     let ast = parse::pipe(&sources.file(file).text, file, &mut diagnostics);
     let resolved = ast.as_ref().and_then(|ast| resolve::pipe(ast, &mut diagnostics));
-    let program = resolved.filter(|_| !diag::has_errors(&diagnostics)).map(|resolved| resolved.program);
-    (program.map(|program| with_rule_texts(program, sources)), diagnostics)
-}
-
-/// The program with the text of every rule, which counters and traces show.
-fn with_rule_texts(mut program: hir::Program, sources: &Sources) -> hir::Program {
-    for rule in program.tables.iter_mut().flat_map(|table| &mut table.rules) {
-        rule.text = sources.text(rule.span).split_whitespace().collect::<Vec<_>>().join(" ");
+    let resolved = resolved.filter(|_| !diag::has_errors(&diagnostics));
+    if let Some(resolved) = &resolved {
+        diagnostics.extend(check::check(&resolved.program, &resolved.marks, check::Language::Pipe));
     }
-    program
+    let program = resolved.filter(|_| !diag::has_errors(&diagnostics)).map(|resolved| resolved.program);
+    (program, diag::in_order(diagnostics, MAX_REPORTED))
 }

@@ -11,6 +11,7 @@ mod grammar;
 
 use std::ops::Range;
 
+pub use build::UNITS;
 pub use cut::ITEM_WORDS;
 pub use expr::address;
 pub use grammar::list;

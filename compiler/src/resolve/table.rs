@@ -40,11 +40,8 @@ impl<'a> Resolver<'a> {
             match (priority, resolved) {
                 (Some(priority), Some((cond, actions, marks))) => {
                     let last = rule.node.cond.is_none();
-                    rules.push((
-                        last,
-                        hir::Rule { priority, cond, actions, text: String::new(), span: rule.span },
-                        marks,
-                    ));
+                    let text = crate::print::rule(&rule.node);
+                    rules.push((last, hir::Rule { priority, cond, actions, text, span: rule.span }, marks));
                 }
                 _ => whole = false,
             }

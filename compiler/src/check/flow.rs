@@ -1,0 +1,175 @@
+//! Which kinds of packets get to which table, rule and action: a fixed point over the tables, from the entry on.
+//!
+//! Rules of a table are tried in order, and what certainly matches one does not get to the next. `call` comes back with
+//! what the callee lets through; `clone` puts everything back. All sets are upper bounds, so what is empty is certain.
+
+use super::states::{Outcome, States, outcome};
+use crate::hir::{Action, Program, TableId};
+
+/// What is known about a program's packets.
+#[derive(Debug)]
+pub struct Flow {
+    /// For each table, what gets into it.
+    pub enters: Vec<States>,
+    /// For each table, what comes back from a call of it.
+    returns: Vec<States>,
+    /// For each table and rule, what its condition can be.
+    outcomes: Vec<Vec<Outcome>>,
+}
+
+/// What gets to a rule.
+#[derive(Clone, Copy, Debug)]
+pub struct AtRule {
+    /// What it is tried for.
+    pub tried: States,
+    /// What may match it.
+    pub holds: States,
+}
+
+/// What happens to packets besides going on.
+#[derive(Default)]
+struct Effects {
+    /// Tables that are entered, with what.
+    enters: Vec<(TableId, States)>,
+    /// What leaves the action list before its end, or ends in a table that was gone to.
+    returns: States,
+}
+
+impl Flow {
+    /// Follows all packets through a program.
+    pub fn new(program: &Program) -> Flow {
+        let tables = program.tables.len();
+        let mut flow = Flow {
+            enters: vec![States::NONE; tables],
+            returns: vec![States::NONE; tables],
+            outcomes: program
+                .tables
+                .iter()
+                .map(|table| table.rules.iter().map(|rule| outcome(&rule.cond)).collect())
+                .collect(),
+        };
+        let callers = callers(program);
+        let entry = usize::from(program.entry.0);
+        flow.enters[entry] = States::fresh();
+        let mut queued = vec![false; tables];
+        let mut queue = std::collections::VecDeque::from([entry]);
+        queued[entry] = true;
+        while let Some(table) = queue.pop_front() {
+            queued[table] = false;
+            let effects = flow.table(program, table);
+            let mut again = vec![];
+            for (target, states) in effects.enters {
+                let target = usize::from(target.0);
+                if flow.enters[target] | states != flow.enters[target] {
+                    flow.enters[target] |= states;
+                    again.push(target);
+                }
+            }
+            if flow.returns[table] | effects.returns != flow.returns[table] {
+                flow.returns[table] |= effects.returns;
+                again.extend(callers[table].iter().copied().filter(|&caller| !flow.enters[caller].is_empty()));
+            }
+            for table in again {
+                if !std::mem::replace(&mut queued[table], true) {
+                    queue.push_back(table);
+                }
+            }
+        }
+        flow
+    }
+
+    /// Everything a table does with what enters it.
+    fn table(&self, program: &Program, table: usize) -> Effects {
+        let mut effects = Effects::default();
+        let (rules, missed) = self.rules(table);
+        for (rule, at) in program.tables[table].rules.iter().zip(rules) {
+            if !at.holds.is_empty() {
+                let left = self.list(&rule.actions, at.holds, &mut effects, &mut 0, &mut |_, _, _| {});
+                effects.returns |= left;
+            }
+        }
+        effects.returns |= missed;
+        effects
+    }
+
+    /// What gets to each rule of a table, and what misses all of them.
+    pub fn rules(&self, table: usize) -> (Vec<AtRule>, States) {
+        let mut tried = self.enters[table];
+        let mut rules = vec![];
+        for outcome in &self.outcomes[table] {
+            rules.push(AtRule { tried, holds: tried & outcome.holds });
+            tried = tried & outcome.fails;
+        }
+        (rules, tried)
+    }
+
+    /// Tells for each action of a rule, those in clones behind the clone, what gets to it.
+    pub fn actions<'p>(&self, actions: &'p [Action], states: States, visit: &mut dyn FnMut(usize, &'p Action, States)) {
+        self.list(actions, states, &mut Effects::default(), &mut 0, visit);
+    }
+
+    /// Runs an action list; what is left at its end comes back.
+    fn list<'p>(
+        &self,
+        actions: &'p [Action],
+        mut states: States,
+        effects: &mut Effects,
+        index: &mut usize,
+        visit: &mut dyn FnMut(usize, &'p Action, States),
+    ) -> States {
+        for action in actions {
+            visit(*index, action, states);
+            *index += 1;
+            match action {
+                Action::Ct(_) => states = states.track(),
+                Action::CtClear => states = states.clear(),
+                Action::DecTtl => effects.returns |= states,
+                Action::Drop | Action::Exit => states = States::NONE,
+                Action::Call { table, .. } => {
+                    effects.enters.push((*table, states));
+                    states = self.returns[usize::from(table.0)] & states.any_tracking();
+                }
+                Action::Goto(table) => {
+                    effects.enters.push((*table, states));
+                    effects.returns |= self.returns[usize::from(table.0)] & states.any_tracking();
+                    states = States::NONE;
+                }
+                Action::Clone(inner) => {
+                    // What leaves the clone's list early is not let through by the table.
+                    let mut own = Effects::default();
+                    self.list(inner, states, &mut own, index, visit);
+                    effects.enters.append(&mut own.enters);
+                }
+                _ => {}
+            }
+        }
+        states
+    }
+}
+
+/// For each table, the tables that go to or call it.
+fn callers(program: &Program) -> Vec<Vec<usize>> {
+    let mut callers = vec![vec![]; program.tables.len()];
+    for (index, table) in program.tables.iter().enumerate() {
+        for rule in &table.rules {
+            targets(&rule.actions, &mut |target| {
+                let callers = &mut callers[usize::from(target.0)];
+                if callers.last() != Some(&index) {
+                    callers.push(index);
+                }
+            });
+        }
+    }
+    callers
+}
+
+/// Calls `visit` with every table that actions go to or call.
+pub fn targets(actions: &[Action], visit: &mut dyn FnMut(TableId)) {
+    for action in actions {
+        match action {
+            Action::Goto(table) | Action::Call { table, .. } => visit(*table),
+            Action::Clone(inner) => targets(inner, visit),
+            _ => {}
+        }
+    }
+}

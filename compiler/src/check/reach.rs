@@ -1,0 +1,51 @@
+//! Tables that no packet gets to, and rules that none of the packets in their table can match. Warnings.
+
+use super::Input;
+use super::flow::targets;
+use super::shadow::Shadows;
+use crate::diag::Diagnostic;
+use crate::source::Span;
+
+/// Warns of tables and rules that are not reached. Rules of `known` have a warning already that says why.
+pub fn check(input: &Input, shadows: &Shadows, known: &[(usize, usize)], diagnostics: &mut Vec<Diagnostic>) {
+    for (index, table) in input.program.tables.iter().enumerate() {
+        if input.flow.enters[index].is_empty() {
+            let message = format!("no packet gets to the table `{}`", table.name);
+            let diagnostic =
+                Diagnostic::warning("unreachable-table", message, input.table_span(index), "never reached");
+            diagnostics.push(match way_in(input, index) {
+                Some(span) => diagnostic.label(span, "this rule would go there, but never matches"),
+                None => diagnostic.help(format!("go there by `goto {0}` or `call {0}`, or remove it", table.name)),
+            });
+        }
+    }
+    for (table, rule) in input.rules() {
+        let at = input.at[table].0[rule];
+        let explained = !shadows[table][rule].is_empty()
+            || super::never::is_never(input.cubes[table][rule].as_ref())
+            || known.contains(&(table, rule))
+            || input.flow.enters[table].is_empty();
+        if explained || !at.holds.is_empty() {
+            continue;
+        }
+        let message = "no packet that gets here can match this rule";
+        let diagnostic =
+            Diagnostic::warning("unreachable-rule", message, input.cond_span(table, rule), "never matches");
+        let name = &input.program.tables[table].name;
+        diagnostics.push(match (at.tried.is_empty(), way_in(input, table)) {
+            (true, _) => diagnostic.help("rules before it take all packets: remove it, or put it before them"),
+            (false, Some(span)) => diagnostic.label(span, format!("packets get to `{name}` from here")),
+            (false, None) => diagnostic,
+        });
+    }
+}
+
+/// The first rule that goes to or calls a table.
+fn way_in(input: &Input, table: usize) -> Option<Span> {
+    let (from, rule) = input.rules().find(|&(from, rule)| {
+        let mut found = false;
+        targets(&input.rule(from, rule).actions, &mut |target| found |= usize::from(target.0) == table);
+        found && from != table
+    })?;
+    Some(input.cond_span(from, rule))
+}
