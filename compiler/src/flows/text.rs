@@ -122,7 +122,10 @@ impl<'a> Iterator for Items<'a> {
                 let Some(end) = value_end(bytes, key_end + 1, b")").filter(|&end| end < bytes.len()) else {
                     return Some(Err(self.unclosed(all)));
                 };
-                (end + 1, Some(all.slice(key_end + 1, end)), true)
+                // `name(argument)->field` is one item, though no action of ours is written so.
+                let behind = &bytes[end + 1..];
+                let arrow = if behind.starts_with(b"->") { value_end(behind, 0, BETWEEN).unwrap_or(0) } else { 0 };
+                (end + 1 + arrow, Some(all.slice(key_end + 1, end)), true)
             }
             _ => (key_end, None, false),
         };
@@ -173,6 +176,7 @@ mod tests {
             items("set_field:02:00:00:00:00:01->eth_src,1"),
             [("set_field", Some("02:00:00:00:00:01->eth_src")), ("1", None)]
         );
+        assert_eq!(items("check_pkt_larger(9)->reg0[0],1"), [("check_pkt_larger", Some("9")), ("1", None)]);
         assert_eq!(items("learn:a(b,c),d="), [("learn", Some("a(b,c)")), ("d", Some(""))]);
     }
 
