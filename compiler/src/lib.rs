@@ -1,7 +1,7 @@
 //! The compiler: from the text of a program to generated Rust or machine code.
 //!
-//! A module imports only from modules before it in this order: `source diag field`, `ast`, `parse`, `hir`, `resolve`, `check`,
-//! `eval`, `plan`, `backend`. [`eval`] is the reference meaning and shares no code with `plan` and `backend`.
+//! A module imports only from modules before it in this order: `source diag field`, `ast`, `parse`, `hir`, `flows`, `resolve`,
+//! `check`, `eval`, `plan`, `backend`. [`eval`] is the reference meaning and shares no code with `plan` and `backend`.
 
 pub mod ast;
 pub mod backend;
@@ -10,6 +10,7 @@ mod describe;
 pub mod diag;
 pub mod eval;
 pub mod field;
+pub mod flows;
 pub mod hir;
 pub mod packet;
 pub mod parse;

@@ -2,4 +2,5 @@
 
 pub mod engines;
 pub mod frames;
+pub mod ovs;
 pub mod programs;

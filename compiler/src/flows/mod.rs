@@ -1,0 +1,71 @@
+//! The front end for `.flows`: rules as `ovs-ofctl add-flows` reads them and `dump-flows` prints them. Text goes in, a program
+//! of the HIR comes out, and all that is wrong with the text.
+//!
+//! ```text
+//! file    := line*                              blank lines, `#` comments and the head of a dump are skipped
+//! line    := "add"? item* "actions=" action*    items and actions are separated by commas or blanks
+//! item    := table | priority | time-out | statistics | protocol | field=value[/mask]
+//! action  := name | port | name:argument | name(argument*)
+//! ```
+//!
+//! It never guesses: a field, an action or an argument that we do not have is an error that names it, and so is a match on a
+//! field whose header the match does not ask for (`ovs-ofctl` drops such a field, and the rule matches more than it says).
+//!
+//! ```text
+//! text      pieces of a line, and the items in them
+//! values    numbers, addresses, flags
+//! names     the fields of OpenFlow
+//! ports     ports, reserved ones included
+//! matches   the match of a rule
+//! actions   the actions of a rule; sets: those that write; ct: `ct(...)`
+//! rule      a line
+//! overlap   which rules overlap
+//! program   all rules together
+//! report    what is said to the user
+//! ```
+
+mod actions;
+mod ct;
+mod matches;
+mod names;
+mod overlap;
+mod ports;
+mod program;
+mod report;
+mod rule;
+mod sets;
+#[cfg(test)]
+mod tests;
+mod text;
+mod values;
+
+use std::path::Path;
+
+use crate::diag::Diagnostic;
+use crate::hir::Program;
+use crate::source::{Sources, Span};
+use ports::Ports;
+use report::Report;
+use text::Piece;
+
+/// Reads file `file`. Its ports are those that it mentions and `extra_ports`, by number. There is no program if there is an error.
+pub fn front_flows(sources: &Sources, file: u16, extra_ports: &[u32]) -> (Option<Program>, Vec<Diagnostic>) {
+    let source = sources.file(file);
+    let mut report = Report::default();
+    let mut ports = Ports::default();
+    for &port in extra_ports {
+        ports.id(port);
+    }
+    let mut rules = Vec::new();
+    let mut start = 0;
+    for line in source.text.split_inclusive('\n') {
+        rules.extend(rule::parse(Piece::new(file, start, line), &mut ports, &mut report));
+        start += line.len();
+    }
+    if report.has_errors() {
+        return (None, report.finish());
+    }
+    let name = Path::new(&source.name).file_stem().map_or("flows".into(), |stem| stem.to_string_lossy());
+    let program = program::build(&name, rules, &ports, Span::new(file, 0..source.text.len()), &mut report);
+    (Some(crate::with_rule_texts(program, sources)), report.finish())
+}
