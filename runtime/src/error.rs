@@ -16,6 +16,10 @@ pub enum Error {
     /// A capture that cannot be read or written.
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    /// DPDK, or a port on it, that does not start.
+    #[cfg(feature = "dpdk")]
+    #[error(transparent)]
+    Dpdk(#[from] crate::io::dpdk::Error),
     /// Anything else that the machine refuses.
     #[error("{0}")]
     Environment(String),
@@ -27,6 +31,8 @@ impl Error {
         match self {
             Error::Usage(_) | Error::Port(_) => 2,
             Error::Capture(_) | Error::Environment(_) => 1,
+            #[cfg(feature = "dpdk")]
+            Error::Dpdk(_) => 1,
         }
     }
 }

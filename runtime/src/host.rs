@@ -77,7 +77,7 @@ pub fn run(engine: &Engine, options: &RunOptions) -> Result<(), Error> {
     let stop = stop_flag()?;
     match job(&attached) {
         Some(job) => run_captures(engine, &job, options, &stop),
-        None => run_live(&attached),
+        None => run_live(engine, options, attached, &stop),
     }
 }
 
@@ -129,8 +129,35 @@ pub fn complain(mut errors: Vec<Error>) -> Result<(), Error> {
     last.map_or(Ok(()), Err)
 }
 
-fn run_live(attached: &[Option<PortSpec>]) -> Result<(), Error> {
-    let other = attached.iter().flatten().find(|spec| !matches!(spec.kind, PortKind::Pcap { .. }));
+#[cfg(feature = "dpdk")]
+fn run_live(
+    engine: &Engine,
+    options: &RunOptions,
+    ports: Vec<Option<PortSpec>>,
+    stop: &AtomicBool,
+) -> Result<(), Error> {
+    let live = crate::live::LiveOptions {
+        ports,
+        cpus: options.cpus.clone().unwrap_or_default().0,
+        eal: options.eal.clone(),
+        secs: options.secs.map(|secs| secs.as_secs_f64()),
+        warm: options.warm.unwrap_or_default().as_secs_f64(),
+        max_conns: None,
+    };
+    let mut line = crate::live_line::LiveLine::new(options.quiet);
+    let report = crate::live::run_live(engine, &live, stop, &mut |stats| line.update(stats));
+    line.clear();
+    show(&report?.stats, options)
+}
+
+#[cfg(not(feature = "dpdk"))]
+fn run_live(
+    _engine: &Engine,
+    _options: &RunOptions,
+    ports: Vec<Option<PortSpec>>,
+    _stop: &AtomicBool,
+) -> Result<(), Error> {
+    let other = ports.iter().flatten().find(|spec| !matches!(spec.kind, PortKind::Pcap { .. }));
     let other = other.map_or(String::new(), ToString::to_string);
     Err(Error::Usage(format!(
         "port {other} needs DPDK, which this build was made without; use pcap: ports only, or a build with DPDK"

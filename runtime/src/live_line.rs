@@ -22,8 +22,12 @@ impl LiveLine {
         LiveLine { bar, before: Stats::default() }
     }
 
-    /// Shows the rates since the last call.
+    /// Shows the rates since the line changed last, at most once a second.
     pub fn update(&mut self, stats: &Stats) {
+        let since = stats.seconds - self.before.seconds;
+        if (0.0..0.95).contains(&since) {
+            return;
+        }
         self.bar.set_message(rates(&self.before, stats));
         self.bar.tick();
         self.before = stats.clone();

@@ -8,7 +8,7 @@ use crate::stats::Stats;
 
 /// Ports, what passed, and what was dropped and why.
 pub fn summary(stats: &Stats) -> String {
-    let mut text = format!("{}\n", ports(stats));
+    let mut text = ports(stats).trim_fmt() + "\n";
     let ledger = &stats.ledger;
     text += &format!("received {}: forwarded {}", ledger.received, ledger.forwarded);
     if ledger.consumed > 0 {
@@ -20,10 +20,10 @@ pub fn summary(stats: &Stats) -> String {
     }
     text += &format!("; {:.3} s\n", stats.seconds);
     if stats.drops.total() > 0 {
-        text += &format!("\n{}\n", drops(stats));
+        text += &format!("\n{}\n", drops(stats).trim_fmt());
     }
     if !stats.workers.is_empty() {
-        text += &format!("\n{}\n", workers(stats));
+        text += &format!("\n{}\n", workers(stats).trim_fmt());
     }
     text
 }
@@ -32,7 +32,7 @@ pub fn summary(stats: &Stats) -> String {
 pub fn rules(meta: &Meta, counters: &[Counter]) -> String {
     let mut table = plain(&["table", "priority ", "rule", "packets ", "bytes "]);
     for (of_table, sums) in meta.tables.iter().zip(meta.by_rule(counters)) {
-        let rules = of_table.rules.iter().map(|rule| (rule.priority.to_string(), rule.text.as_str()));
+        let rules = of_table.rules.iter().map(|rule| (rule.priority.to_string(), rule.text.trim_end_matches(';')));
         let rules = rules.chain([(String::new(), "(no rule matched)")]);
         for ((priority, text), sum) in rules.zip(sums) {
             if priority.is_empty() && sum.packets == 0 {
@@ -42,7 +42,7 @@ pub fn rules(meta: &Meta, counters: &[Counter]) -> String {
             table.add_row([name, number(priority), Cell::new(text), number(sum.packets), number(sum.bytes)]);
         }
     }
-    format!("{table}\n")
+    table.trim_fmt() + "\n"
 }
 
 fn ports(stats: &Stats) -> Table {
