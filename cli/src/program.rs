@@ -8,6 +8,7 @@ use std::sync::Arc;
 use pipec_compiler::diag::{self, Diagnostic, Severity};
 use pipec_compiler::hir::Program;
 use pipec_compiler::source::Sources;
+use pipec_runtime::error::system;
 use pipec_runtime::host;
 
 use crate::failure::Failure;
@@ -75,7 +76,7 @@ fn read(path: &Path) -> Result<String, Failure> {
             std::io::ErrorKind::PermissionDenied => "make the file readable for you",
             _ => "name a file with a program",
         };
-        Failure::environment(format!("{name}: cannot read the program: {error}; {help}"))
+        Failure::environment(format!("{name}: cannot read the program: {}; {help}", system(&error)))
     })?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

@@ -6,6 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use pipec_abi::meta::Meta;
+use pipec_runtime::error::system;
 use pipec_runtime::replay::{Job, Passed, Report};
 use pipec_runtime::{Engine, Error, host, ports, summary};
 
@@ -92,8 +93,9 @@ fn job(meta: &Meta, inputs: &[(String, PathBuf)], args: &Args) -> Result<Job, Er
 fn make_folder(folder: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(folder).map_err(|error| {
         Error::Environment(format!(
-            "{}: cannot make the folder: {error}; choose one that you may write",
-            folder.display()
+            "{}: cannot make the folder: {}; choose one that you may write",
+            folder.display(),
+            system(&error)
         ))
     })
 }

@@ -1,5 +1,7 @@
 //! One meaning: `replay` on each engine, `run`, and what `build` makes give the same bytes.
 
+#![allow(clippy::unwrap_used)] // also in what several tests share
+
 mod common;
 
 use common::{FIREWALL, Scratch, conversations};

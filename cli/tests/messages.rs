@@ -42,7 +42,7 @@ fn colour_is_there_when_asked_for() {
 fn files_that_are_not_there_or_no_programs_are_named() {
     let scratch = scratch("no-program");
     scratch.pipec(["check", "none.pipe"]).bad(1, &["none.pipe: cannot read the program", "see that the path is right"]);
-    scratch.pipec(["check", "."]).bad(2, &[".: cannot tell the language", "NAME.pipe"]);
+    scratch.pipec(["check", "."]).bad(1, &[".: cannot read the program: is a directory; name a file with a program"]);
     scratch.write("fw.txt", FIREWALL);
     scratch.pipec(["check", "fw.txt"]).bad(2, &["fw.txt: cannot tell the language of the program", "NAME.flows"]);
     scratch.write("binary.pipe", [b'a', 0xff, 0xfe]);
@@ -75,7 +75,7 @@ fn options_that_make_no_sense_are_refused() {
         .pipec(["replay", "fw.pipe", "--in", "lan=lan.pcap", "--engine", "fast"])
         .bad(2, &["fast", "eval, rust, jit"]);
     scratch.pipec(["run", "fw.pipe", "--cpus", "3-1"]).bad(2, &["expected processors such as `1` or `1,3-5`"]);
-    scratch.pipec(["run", "fw.pipe", "--secs", "-1"]).bad(2, &["--secs"]);
+    scratch.pipec(["run", "fw.pipe", "--secs=-1"]).bad(2, &["--secs"]);
     scratch.pipec(["run", "fw.pipe", "--secs", "x"]).bad(2, &["expected a number of seconds"]);
     scratch.pipec(["frobnicate"]).bad(2, &["frobnicate"]);
 }

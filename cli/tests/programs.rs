@@ -62,7 +62,7 @@ fn a_failing_test_shows_place_packet_and_what_came_out() {
     ran.bad(
         1,
         &[
-            "fw.pipe:21:",
+            "fw.pipe:20:",
             "failed on engine jit: expected lan, wan, but it came out of wan",
             "this packet",
             "send lan",

@@ -36,3 +36,9 @@ impl Error {
         }
     }
 }
+
+/// An error of the system in its own words, without its number.
+pub fn system(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+}

@@ -18,7 +18,7 @@ use pipec_abi::export::{Descriptor, SYMBOL};
 use pipec_abi::meta::Meta;
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, system};
 
 /// A library, and the file it was loaded from where that has no name: the number of the descriptor, which is part of the name
 /// that the loader knows the library by, must not be used again meanwhile.
@@ -34,7 +34,11 @@ struct Loaded {
 pub fn load(path: &Path) -> Result<Engine, Error> {
     // A name without a folder would be searched for where the system keeps its libraries.
     let full = path.canonicalize().map_err(|error| {
-        Error::Environment(format!("{}: cannot open the library: {error}; see that the path is right", path.display()))
+        Error::Environment(format!(
+            "{}: cannot open the library: {}; see that the path is right",
+            path.display(),
+            system(&error)
+        ))
     })?;
     open(&full, &path.display().to_string(), None)
 }
@@ -46,7 +50,10 @@ pub fn load(path: &Path) -> Result<Engine, Error> {
 pub fn load_bytes(name: &str, bytes: &[u8]) -> Result<Engine, Error> {
     let file = memory_file().and_then(|mut file| file.write_all(bytes).map(|()| file));
     let file = file.map_err(|error| {
-        Error::Environment(format!("{name}: no memory to load the program into: {error}; free some and try again"))
+        Error::Environment(format!(
+            "{name}: no memory to load the program into: {}; free some and try again",
+            system(&error)
+        ))
     })?;
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     open(Path::new(&path), name, Some(file))

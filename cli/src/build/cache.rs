@@ -5,6 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use pipec_runtime::error::system;
+
 use crate::failure::Failure;
 
 /// The folder for `key`, made by `make` in an empty folder if it is not there yet.
@@ -56,7 +58,8 @@ fn root() -> Result<PathBuf, Failure> {
 /// The cache cannot be written.
 pub fn refused(path: &Path, error: &std::io::Error) -> Failure {
     Failure::environment(format!(
-        "{}: cannot write what is built: {error}; set XDG_CACHE_HOME to a folder that you may write",
-        path.display()
+        "{}: cannot write what is built: {}; set XDG_CACHE_HOME to a folder that you may write",
+        path.display(),
+        system(error)
     ))
 }

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use pipec_compiler::hir::Program;
 use pipec_compiler::plan::plan;
+use pipec_runtime::error::system;
 
 use super::cache::{cached, refused};
 use super::hash::hash;
@@ -103,9 +104,10 @@ const FLAGS: &[&str] =
 
 fn missing(path: &Path, error: &std::io::Error) -> Failure {
     Failure::environment(format!(
-        "cannot run the Rust compiler `{}`: {error}; install Rust 1.95 or newer (or name it in RUSTC), or do without: \
+        "cannot run the Rust compiler `{}`: {}; install Rust 1.95 or newer (or name it in RUSTC), or do without: \
          --engine jit, --emit rust",
-        path.display()
+        path.display(),
+        system(error)
     ))
 }
 

@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use pipec_runtime::error::system;
 use pipec_runtime::host::print;
 
 use crate::failure::Failure;
@@ -63,8 +64,9 @@ pub fn build(args: &Args, color: bool) -> Result<(), Failure> {
         return write(&output, 0o644, |file| file.write_all(source.as_bytes()));
     }
     let library = library::compile(program, &args.target_cpu)?;
-    let bytes = std::fs::read(&library)
-        .map_err(|error| Failure::environment(format!("{}: cannot read what was built: {error}", library.display())))?;
+    let bytes = std::fs::read(&library).map_err(|error| {
+        Failure::environment(format!("{}: cannot read what was built: {}", library.display(), system(&error)))
+    })?;
     match args.emit {
         Emit::Bin => write(&output, 0o755, |file| bundle::write(file, &bytes)),
         Emit::Lib | Emit::Rust => write(&output, 0o755, |file| file.write_all(&bytes)),
@@ -85,6 +87,10 @@ fn write(
     content: impl FnOnce(&mut std::io::BufWriter<&std::fs::File>) -> std::io::Result<()>,
 ) -> Result<(), Failure> {
     bundle::write_whole(path, mode, content).map_err(|error| {
-        Failure::environment(format!("{}: cannot write: {error}; choose another place with -o", path.display()))
+        Failure::environment(format!(
+            "{}: cannot write: {}; choose another place with -o",
+            path.display(),
+            system(&error)
+        ))
     })
 }

@@ -1,6 +1,6 @@
 //! What the tests of the command line share: a folder for each, runs of the program, captures.
 
-#![allow(dead_code)] // each test file uses its part of it
+#![allow(dead_code, clippy::unwrap_used)] // each test file uses its part of it; all of it is test code
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
