@@ -29,7 +29,6 @@ impl LiveLine {
             return;
         }
         self.bar.set_message(rates(&self.before, stats));
-        self.bar.tick();
         self.before = stats.clone();
     }
 
@@ -42,7 +41,7 @@ impl LiveLine {
 /// What each port received, sent and dropped a second between two counts.
 fn rates(before: &Stats, now: &Stats) -> String {
     let seconds = if now.seconds > before.seconds { now.seconds - before.seconds } else { now.seconds.max(1e-9) };
-    let mut line = format!("{:.0} s", now.seconds);
+    let mut line = format!("{:.0} s, packets/s", now.seconds);
     for (i, port) in now.ports.iter().enumerate() {
         let old = before.ports.get(i).cloned().unwrap_or_default();
         let rate = |now: u64, old: u64| human((now.saturating_sub(old)) as f64 / seconds);
@@ -57,12 +56,12 @@ fn rates(before: &Stats, now: &Stats) -> String {
     line
 }
 
-/// A rate of packets with its unit.
+/// A rate in three or four digits.
 fn human(rate: f64) -> String {
     match rate {
-        r if r >= 1e6 => format!("{:.2} Mpps", r / 1e6),
-        r if r >= 1e3 => format!("{:.1} kpps", r / 1e3),
-        r => format!("{r:.0} pps"),
+        r if r >= 1e6 => format!("{:.2}M", r / 1e6),
+        r if r >= 1e3 => format!("{:.1}k", r / 1e3),
+        r => format!("{r:.0}"),
     }
 }
 
@@ -78,7 +77,7 @@ mod tests {
 
     #[test]
     fn rates_are_of_the_time_between() {
-        assert_eq!(rates(&Stats::default(), &stats(2.0, 5_000)), "2 s | lan rx 2.5 kpps tx 0 pps");
-        assert_eq!(rates(&stats(2.0, 5_000), &stats(3.0, 3_005_000)), "3 s | lan rx 3.00 Mpps tx 0 pps");
+        assert_eq!(rates(&Stats::default(), &stats(2.0, 5_000)), "2 s, packets/s | lan rx 2.5k tx 0");
+        assert_eq!(rates(&stats(2.0, 5_000), &stats(3.0, 3_005_000)), "3 s, packets/s | lan rx 3.00M tx 0");
     }
 }
