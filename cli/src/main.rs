@@ -1,1 +1,99 @@
-fn main() {}
+//! The program `pipec`: one file a subcommand. It alone reads files and prints; all else is in the libraries.
+//!
+//! A program that `pipec build` made is this program with a library behind it; then it is that pipeline and nothing else.
+
+mod build;
+mod bundle;
+mod check;
+mod engine;
+mod failure;
+mod program;
+mod replay;
+mod rules;
+mod run;
+mod test;
+mod trace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::failure::Failure;
+
+/// Compiles OpenFlow-like table programs into dataplanes, and runs them
+#[derive(Parser)]
+#[command(name = "pipec", version)]
+struct Cli {
+    /// When to colour diagnostics
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    color: Color,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Check(check::Args),
+    Run(run::Args),
+    Replay(replay::Args),
+    Build(build::Args),
+    Test(test::Args),
+    Trace(trace::Args),
+}
+
+/// When to colour diagnostics.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Color {
+    /// When standard error is a terminal and NO_COLOR is not set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl Color {
+    fn wanted(self) -> bool {
+        use std::io::IsTerminal;
+        match self {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match bundle::own_program() {
+        Ok(None) => {}
+        Ok(Some(engine)) => return pipec_runtime::host::main(&engine),
+        Err(error) => return pipec_runtime::host::finish(Err(error)),
+    }
+    let cli = Cli::parse();
+    let color = cli.color.wanted();
+    let result = match cli.command {
+        Command::Check(args) => check::check(&args, color),
+        Command::Run(args) => run::run(&args, color),
+        Command::Replay(args) => replay::replay(&args, color),
+        Command::Build(args) => build::build(&args, color),
+        Command::Test(args) => test::test(&args, color),
+        Command::Trace(args) => trace::trace(&args, color),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Told(status)) => ExitCode::from(status),
+        Err(Failure::Error(error)) => pipec_runtime::host::finish(Err(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_holds_together() {
+        super::Cli::command().debug_assert();
+    }
+}

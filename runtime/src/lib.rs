@@ -5,13 +5,22 @@ pub mod engine;
 pub mod env;
 pub mod error;
 pub mod fdb;
+#[cfg(feature = "host")]
+pub mod host;
 pub mod io;
+pub mod library;
 #[cfg(feature = "dpdk")]
 pub mod live;
+#[cfg(feature = "host")]
+pub mod live_line;
 pub mod offline;
+pub mod options;
 pub mod pcap;
+pub mod ports;
 pub mod replay;
 pub mod stats;
+#[cfg(feature = "host")]
+pub mod summary;
 pub mod sync;
 
 pub use engine::Engine;

@@ -13,6 +13,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use crate::error::system;
 use pcap_file::pcap::{PcapHeader, PcapReader, PcapWriter, RawPcapPacket};
 use pcap_file::pcapng::PcapNgReader;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
@@ -62,17 +63,17 @@ impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.path.display())?;
         match &self.problem {
-            Problem::Open(error) => write!(f, "cannot open the capture: {}; {}", plain(error), open_help(error)),
+            Problem::Open(error) => write!(f, "cannot open the capture: {}; {}", system(error), open_help(error)),
             Problem::Read(error, after) => {
                 write!(
                     f,
                     "cannot read on after {}: {}; see that it is a file that can be read",
                     packets(*after),
-                    plain(error)
+                    system(error)
                 )
             }
             Problem::Write(error) => {
-                write!(f, "cannot write the capture: {}; {}", plain(error), write_help(error))
+                write!(f, "cannot write the capture: {}; {}", system(error), write_help(error))
             }
             Problem::Empty => f.write_str("the file is empty, not a capture; capture again (tcpdump -w FILE)"),
             Problem::NotCapture => {
@@ -104,12 +105,6 @@ fn packets(n: u64) -> String {
         1 => "1 packet".to_string(),
         n => format!("{n} packets"),
     }
-}
-
-/// An error of the system in its own words, without the number.
-fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }
 
 fn open_help(error: &io::Error) -> &'static str {

@@ -1,0 +1,124 @@
+//! From a file to a program. In: a path, or `-` for standard input. Out: the HIR and its sources, after diagnostics have been
+//! printed. Never: a program with errors.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use pipec_compiler::diag::{self, Diagnostic, Severity};
+use pipec_compiler::hir::Program;
+use pipec_compiler::source::Sources;
+use pipec_runtime::error::system;
+use pipec_runtime::host;
+
+use crate::failure::Failure;
+
+/// A program that can be compiled.
+pub struct Loaded {
+    /// Its text.
+    pub sources: Sources,
+    /// What it is.
+    pub program: Arc<Program>,
+}
+
+/// The language of a source file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Language {
+    Pipe,
+    Flows,
+}
+
+/// Reads and checks a program; `ports` exist beside those that rules of a `.flows` file name.
+pub fn load(path: &Path, ports: &[u32], color: bool) -> Result<Loaded, Failure> {
+    let text = read(path)?;
+    let language = language(path, &text)?;
+    let mut sources = Sources::default();
+    let name = if path == Path::new("-") { "<stdin>".to_string() } else { path.display().to_string() };
+    let file = sources.add(name, text);
+    let (program, diagnostics) = match language {
+        Language::Pipe => pipec_compiler::front_pipe(&mut sources, file),
+        Language::Flows => {
+            let _ = ports;
+            return Err(Failure::usage(format!("{}: rules of ovs-ofctl cannot be read yet", path.display())));
+        }
+    };
+    tell(&diagnostics, &sources, color);
+    match program {
+        Some(program) if !diag::has_errors(&diagnostics) => Ok(Loaded { sources, program: Arc::new(program) }),
+        _ => Err(Failure::Told(2)),
+    }
+}
+
+/// Prints diagnostics, and how many errors there are.
+pub fn tell(diagnostics: &[Diagnostic], sources: &Sources, color: bool) {
+    if diagnostics.is_empty() {
+        return;
+    }
+    host::tell(diag::render_all(diagnostics, sources, color).trim_end());
+    match diagnostics.iter().filter(|d| d.severity == Severity::Error).count() {
+        0 => {}
+        1 => host::tell("1 error"),
+        n => host::tell(&format!("{n} errors")),
+    }
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let bytes = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(path)
+    };
+    let name = path.display();
+    let bytes = bytes.map_err(|error| {
+        let help = match error.kind() {
+            std::io::ErrorKind::NotFound => "see that the path is right",
+            std::io::ErrorKind::PermissionDenied => "make the file readable for you",
+            _ => "name a file with a program",
+        };
+        Failure::environment(format!("{name}: cannot read the program: {}; {help}", system(&error)))
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::usage(format!("{name}: this is not text (byte {at} is not UTF-8); a program is a text file"))
+    })
+}
+
+fn language(path: &Path, text: &str) -> Result<Language, Failure> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("pipe") => Ok(Language::Pipe),
+        Some("flows") => Ok(Language::Flows),
+        _ if path == Path::new("-") || path.starts_with("/dev") || path.starts_with("/proc") => Ok(guess(text)),
+        _ => Err(Failure::usage(format!(
+            "{}: cannot tell the language of the program by its name; call it NAME.pipe, or NAME.flows for rules of ovs-ofctl",
+            path.display()
+        ))),
+    }
+}
+
+/// The language of a text without a name: rules of `ovs-ofctl` never begin with one of these words.
+fn guess(text: &str) -> Language {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let first = lines.next().unwrap_or("");
+    let word = first.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or("");
+    match first.starts_with("//") || first.starts_with("/*") || ["pipeline", "use", "const", "set"].contains(&word) {
+        true => Language::Pipe,
+        false => Language::Flows,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_language_is_told_by_name_or_first_word() {
+        assert_eq!(language(Path::new("a/b.pipe"), "").ok(), Some(Language::Pipe));
+        assert_eq!(language(Path::new("b.flows"), "").ok(), Some(Language::Flows));
+        assert_eq!(language(Path::new("b.txt"), "pipeline").ok(), None);
+        assert_eq!(guess("# x\n\n  pipeline a {"), Language::Pipe);
+        assert_eq!(guess("// x"), Language::Pipe);
+        assert_eq!(guess("# x\nip actions=drop"), Language::Flows);
+        assert_eq!(guess(""), Language::Flows);
+    }
+}

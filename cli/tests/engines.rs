@@ -1,0 +1,120 @@
+//! One meaning: `replay` on each engine, `run`, and what `build` makes give the same bytes.
+
+#![allow(clippy::unwrap_used)] // also in what several tests share
+
+mod common;
+
+use common::{FIREWALL, Scratch, conversations};
+
+const PORTS: [&str; 2] = ["lan.pcap", "wan.pcap"];
+
+fn scratch(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    scratch.write("fw.pipe", FIREWALL);
+    let (lan, wan) = conversations();
+    scratch.write("lan.pcap", lan);
+    scratch.write("wan.pcap", wan);
+    scratch
+}
+
+fn replay<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let mut args = vec!["replay", "fw.pipe", "--in", "lan=lan.pcap", "--in", "wan=wan.pcap"];
+    args.extend(more);
+    args
+}
+
+fn outputs(scratch: &Scratch, folder: &str) -> Vec<Vec<u8>> {
+    PORTS.iter().map(|port| std::fs::read(scratch.path(folder).join(port)).unwrap()).collect()
+}
+
+#[test]
+fn replay_gives_the_same_on_every_engine() {
+    let scratch = scratch("replay");
+    let run = |engine| {
+        let lines = scratch.pipec(replay(&["--engine", engine, "--out", engine, "--lines"])).good();
+        let summary = scratch.pipec(replay(&["--engine", engine, "--summary"])).good();
+        (lines, summary, outputs(&scratch, engine))
+    };
+    let expected = run("eval");
+    assert_eq!(expected.0.lines().count(), 63);
+    assert!(expected.0.starts_with("0 1 60 -> 2:0200000000c8"), "{}", expected.0);
+    assert!(expected.0.lines().any(|line| line.ends_with("60 -> drop")), "{}", expected.0);
+    for part in ["forwarded 42", "dropped 21", "ct.new && in_port == wan => drop"] {
+        assert!(expected.1.contains(part), "{part} in {}", expected.1);
+    }
+    for engine in ["jit", "rust"] {
+        assert_eq!(run(engine), expected, "{engine}");
+    }
+}
+
+#[test]
+fn run_and_what_build_makes_give_what_replay_gives() {
+    let scratch = scratch("run");
+    scratch.pipec(replay(&["--out", "replay"])).good();
+    let expected = outputs(&scratch, "replay");
+    std::fs::create_dir(scratch.path("run")).unwrap();
+    let ports = ["--port", "lan=pcap:lan.pcap,run/lan.pcap", "--port", "wan=pcap:wan.pcap,run/wan.pcap"];
+    for engine in ["eval", "jit"] {
+        let summary = scratch.pipec(["run", "fw.pipe", "--engine", engine].iter().chain(&ports)).good();
+        assert!(summary.contains("received 63: forwarded 42, dropped 21"), "{summary}");
+        assert_eq!(outputs(&scratch, "run"), expected);
+    }
+    std::fs::remove_dir_all(scratch.path("run")).unwrap();
+    std::fs::create_dir(scratch.path("run")).unwrap();
+    scratch.pipec(["build", "fw.pipe", "-o", "fw"]).good();
+    let json = scratch.run(&scratch.path("fw"), ports.iter().chain(&["--stats", "json"])).good();
+    assert!(json.contains(r#""name":"lan","number":1,"rx_packets":21"#), "{json}");
+    assert_eq!(outputs(&scratch, "run"), expected);
+}
+
+#[test]
+fn a_built_program_is_that_pipeline_and_nothing_else() {
+    let scratch = scratch("built");
+    scratch.pipec(["build", "fw.pipe"]).good();
+    let program = scratch.path("firewall");
+    let help = scratch.run(&program, ["--help"]).good();
+    for part in ["pipeline `firewall`", "--port <NAME=KIND>", "lan (number 1)", "wan (number 2)"] {
+        assert!(help.contains(part), "{part} in {help}");
+    }
+    scratch.run(&program, ["--port", "lan=pcap:lan.pcap"]).bad(2, &["port `wan` is not given"]);
+    scratch.run(&program, ["check", "fw.pipe"]).bad(2, &["check"]);
+    let mut bytes = std::fs::read(&program).unwrap();
+    let at = bytes.len() - 100;
+    bytes[at] ^= 1;
+    std::fs::write(&program, bytes).unwrap();
+    scratch.run(&program, ["--help"]).bad(1, &["this program is damaged (its bytes have changed); build it again"]);
+}
+
+#[test]
+fn the_other_forms_of_build_are_written() {
+    let scratch = scratch("forms");
+    let rust = scratch.pipec(["build", "fw.pipe", "--emit", "rust", "-o", "-"]).good();
+    assert!(rust.contains("pub struct Firewall") && !rust.contains("unsafe"), "{rust}");
+    scratch.pipec(["build", "fw.pipe", "--emit", "rust"]).good();
+    assert_eq!(std::fs::read_to_string(scratch.path("firewall.rs")).unwrap(), rust);
+    scratch.pipec(["build", "fw.pipe", "--emit", "lib"]).good();
+    assert!(std::fs::read(scratch.path("firewall.so")).unwrap().starts_with(b"\x7fELF"));
+}
+
+#[test]
+fn without_rustc_the_message_says_what_else_works() {
+    use std::process::Command;
+    let scratch = scratch("no-rustc");
+    let pipec = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pipec"));
+        command.args(args).current_dir(&scratch.0).env("PATH", "").env("RUSTC", "no-such-rustc");
+        common::Ran::from(command.env("XDG_CACHE_HOME", scratch.path("cache")).output().unwrap())
+    };
+    pipec(&["build", "fw.pipe"]).bad(1, &["cannot run the Rust compiler `no-such-rustc`", "--engine jit"]);
+    assert!(!scratch.path("firewall").exists());
+    let ran = pipec(&["test", "fw.pipe"]);
+    assert!(ran.err.contains("the engine rust is left out"), "{ran:?}");
+    assert!(ran.good().contains("ok (eval, jit)"));
+}
+
+#[test]
+fn an_unknown_processor_is_refused_and_leaves_nothing() {
+    let scratch = scratch("target-cpu");
+    scratch.pipec(["build", "fw.pipe", "--target-cpu", "abacus"]).bad(1, &["abacus", "rustc --print target-cpus"]);
+    assert!(!scratch.path("firewall").exists());
+}
