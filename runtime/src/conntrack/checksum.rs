@@ -95,9 +95,11 @@ pub fn crc32c_is_right(packet: &[u8]) -> bool {
         return false;
     };
     let [.., a, b, c, d] = *head;
-    let crc = head[..8].iter().chain(&[0; 4]).chain(rest).fold(!0u32, |crc, &byte| {
-        CRC[usize::from(crc as u8 ^ byte)] ^ crc >> 8
-    });
+    let crc = head[..8]
+        .iter()
+        .chain(&[0; 4])
+        .chain(rest)
+        .fold(!0u32, |crc, &byte| CRC[usize::from(crc as u8 ^ byte)] ^ crc >> 8);
     !crc == u32::from_le_bytes([a, b, c, d])
 }
 

@@ -53,14 +53,8 @@ impl Tracker {
     /// When there are as many as the configuration has workers.
     pub fn new(ct: Arc<Conntrack>) -> Tracker {
         let counters = ct.enter();
-        let slot = Slot {
-            parsed: Parsed::invalid(Invalid::NotIp),
-            hash: 0,
-            guess: NONE,
-            conn: NONE,
-            state: 0,
-            zone: 0,
-        };
+        let slot =
+            Slot { parsed: Parsed::invalid(Invalid::NotIp), hash: 0, guess: NONE, conn: NONE, state: 0, zone: 0 };
         Tracker {
             ct,
             now_ns: 0,
@@ -176,7 +170,11 @@ impl Tracker {
         if self.guessed >> i & 1 == 0 || !is_plain {
             return self.ct_slowly(view, burst, i, point, zone);
         }
-        if slot.parsed.class == Class::Tcp { self.ct_tcp(view, burst, i, point) } else { self.ct_other(view, burst, i, point) }
+        if slot.parsed.class == Class::Tcp {
+            self.ct_tcp(view, burst, i, point)
+        } else {
+            self.ct_other(view, burst, i, point)
+        }
     }
 
     /// [`Tracker::ct`] for a plain TCP segment with a guess.
@@ -357,4 +355,3 @@ fn show(view: &mut CtView, zone: u16, tracked: &Tracked, label: impl FnOnce() ->
     let label = if tracked.labelled { label() } else { [0; 2] };
     *view = CtView { state: tracked.state, zone: u32::from(zone), mark: tracked.mark, reserved: 0, label };
 }
-

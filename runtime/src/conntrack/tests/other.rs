@@ -53,7 +53,10 @@ fn a_look_refreshes_the_timer() {
     }
     net.now_ns += 500_000; // less than the clock's tick: not worth a write
     net.ct(&back, &LOOK);
-    assert_eq!(net.dump()[0], "udp,orig=(src=10.0.0.1,dst=10.0.0.2,sport=1000,dport=53),reply=(src=10.0.0.2,dst=10.0.0.1,sport=53,dport=1000),timeout=29");
+    assert_eq!(
+        net.dump()[0],
+        "udp,orig=(src=10.0.0.1,dst=10.0.0.2,sport=1000,dport=53),reply=(src=10.0.0.2,dst=10.0.0.1,sport=53,dport=1000),timeout=29"
+    );
     net.now_ns += 500_000;
     net.ct(&back, &LOOK);
     assert_eq!(net.ct.dump(net.now_ns)[0].left_ns, 30 * S);
