@@ -26,6 +26,16 @@ use source::Sources;
 /// Errors, and warnings, that one run reports; what goes beyond is counted.
 const MAX_REPORTED: usize = 50;
 
+/// Reads a program in the language that its file's name says: OpenFlow rules for `.flows`, else the language of pipelines.
+/// `extra_ports` are numbers of ports that a `.flows` file has beside those its rules name.
+pub fn front(sources: &mut Sources, file: u16, extra_ports: &[u32]) -> (Option<hir::Program>, Vec<Diagnostic>) {
+    if sources.file(file).name.ends_with(".flows") {
+        flows::front_flows(sources, file, extra_ports)
+    } else {
+        front_pipe(sources, file)
+    }
+}
+
 /// Parses, resolves and checks a `.pipe` file. The program is there if nothing is an error.
 pub fn front_pipe(sources: &mut Sources, file: u16) -> (Option<hir::Program>, Vec<Diagnostic>) {
     let mut diagnostics = vec![];

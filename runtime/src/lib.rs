@@ -23,5 +23,9 @@ pub mod stats;
 pub mod summary;
 pub mod sync;
 
+pub use pipec_abi as abi;
+#[cfg(feature = "macros")]
+pub use pipec_macros::pipeline;
+
 pub use engine::Engine;
 pub use error::Error;
