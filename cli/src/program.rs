@@ -33,14 +33,11 @@ pub fn load(path: &Path, ports: &[u32], color: bool) -> Result<Loaded, Failure> 
     let text = read(path)?;
     let language = language(path, &text)?;
     let mut sources = Sources::default();
-    let name = if path == Path::new("-") { "<stdin>".to_string() } else { path.display().to_string() };
+    let name = if path == Path::new("-") { "stdin".to_string() } else { path.display().to_string() };
     let file = sources.add(name, text);
     let (program, diagnostics) = match language {
         Language::Pipe => pipec_compiler::front_pipe(&mut sources, file),
-        Language::Flows => {
-            let _ = ports;
-            return Err(Failure::usage(format!("{}: rules of ovs-ofctl cannot be read yet", path.display())));
-        }
+        Language::Flows => pipec_compiler::flows::front_flows(&sources, file, ports),
     };
     tell(&diagnostics, &sources, color);
     match program {
