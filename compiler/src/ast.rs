@@ -128,6 +128,8 @@ pub struct Rule {
     pub priority: Option<Expr>,
     /// When it holds; none is `else`.
     pub cond: Option<Expr>,
+    /// Where the condition or `else` stands.
+    pub head: Spanned<()>,
     /// What it does; nothing is allowed.
     pub actions: Vec<Action>,
 }

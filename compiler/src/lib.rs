@@ -49,7 +49,7 @@ pub fn front_pipe(sources: &mut Sources, file: u16) -> (Option<hir::Program>, Ve
     (program, diag::in_order(diagnostics, MAX_REPORTED))
 }
 
-/// The program with the text of every rule, which counters and traces show.
+/// The program with the text of every rule on one line, as it stands in the source.
 pub(crate) fn with_rule_texts(mut program: hir::Program, sources: &Sources) -> hir::Program {
     for rule in program.tables.iter_mut().flat_map(|table| &mut table.rules) {
         rule.text = sources.text(rule.span).split_whitespace().collect::<Vec<_>>().join(" ");

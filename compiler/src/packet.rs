@@ -518,3 +518,65 @@ fn crc32c(pieces: &[&[u8]]) -> u32 {
     }
     !crc
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(text: &str) -> String {
+        let (port, frame) = parse_packet(&mut Sources::default(), &format!("lan: {text}")).expect("a packet");
+        assert_eq!(port, "lan");
+        frame.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Expected bytes are made by an independent program.
+    #[test]
+    fn headers_lengths_and_checksums_are_right() {
+        let udp = "02000000000202000000000108004500002100000000401160bc0a0000010808080803e80035000d9dd468656c6c6f";
+        assert_eq!(
+            frame("ipv4(src = 10.0.0.1, dst = 8.8.8.8) / udp(src = 1000, dst = 53) / \"hello\""),
+            udp.to_string() + &"00".repeat(MIN_FRAME - 47)
+        );
+        assert_eq!(
+            frame(
+                "eth(src = 02:00:00:00:00:ee, dst = 0a:00:00:00:00:ff) / vlan(vid = 10, pcp = 5) \
+                 / ipv6(hop_limit = 9, dscp = 3, ecn = 1, label = 5) \
+                 / tcp(src = 1234, dst = 443, seq = 7, ack = 9, win = 1000, flags = syn|ack) / hex(\"61 62:63\")"
+            ),
+            "0a00000000ff0200000000ee8100a00a86dd60d00005001706092001\
+             0db800000000000000000000000120010db800000000000000000000000204d201bb0000000700000009501203e885730000616263"
+                .replace(' ', "")
+        );
+        assert!(frame("ipv4() / icmp(seq = 2) / \"x\"").contains("08007ffc0001000278"));
+        assert!(frame("ipv6() / icmpv6()").contains("8000244600010001"));
+        assert_eq!(crc32c(&[b"1234", b"56789"]), 0xe306_9283);
+    }
+
+    #[test]
+    fn types_and_tags_follow_from_what_comes_behind() {
+        assert!(frame("vlan(vid = 5, tpid = 0x88a8) / vlan(vid = 7) / arp(op = 2)").starts_with(
+            "02000000000202000000000188a8000581000007080600010800060400020200000000\
+             01c000020100000000\
+             0000c0000202"
+        ));
+        assert_eq!(frame("hex(\"0102\")"), "0102");
+        assert!(frame("eth(type = 0x88cc) / \"a\"").starts_with("02000000000202000000000188cc61"));
+        // An error message holds the packet it is about.
+        assert!(frame("ipv4() / icmp(type = 3, code = 1) / ipv4(src = 10.0.0.1) / udp()").contains("0a000001c0000202"));
+    }
+
+    #[test]
+    fn what_cannot_be_built_is_said() {
+        for (text, code) in [
+            ("lan: udp()", "bad-packet"),
+            ("lan ipv4()", "syntax"),
+            ("lan: ipv4(src = 1)", "wrong-kind"),
+            ("lan: ipv4(src = HOST)", "unknown-name"),
+            ("lan: ipv4() / tcp(flags = syn|akk)", "unknown-name"),
+        ] {
+            let mut sources = Sources::default();
+            let diagnostics = parse_packet(&mut sources, text).expect_err(text);
+            assert_eq!(diagnostics[0].code, code, "{}", crate::diag::render_all(&diagnostics, &sources, false));
+        }
+    }
+}

@@ -186,6 +186,19 @@ fn level(kind: &ExprKind) -> u8 {
     }
 }
 
+/// How tight the left side of an operator has to bind: as the operator, but after a row that is as long as rows may be.
+fn left_level(left: &Expr, own: u8) -> u8 {
+    let mut row = 0;
+    let mut next = left;
+    while level(&next.node) == own
+        && let ExprKind::Arith(_, left, _) | ExprKind::Slash(left, _) = &next.node
+    {
+        row += 1;
+        next = left;
+    }
+    own + u8::from(row > 0 && row % crate::parse::MAX_CHAIN == 0)
+}
+
 /// Prints an expression that has to bind at least as tight as `least`.
 fn print_expr(expr: &Expr, least: u8, out: &mut String) {
     let own = level(&expr.node);
@@ -215,18 +228,19 @@ fn print_expr(expr: &Expr, least: u8, out: &mut String) {
             print_expr(high, own + 1, out);
         }
         ExprKind::Arith(op, left, right) => {
-            print_expr(left, own, out);
+            print_expr(left, left_level(left, own), out);
             out.push_str(&if *op == Arith::BitOr { "|".to_string() } else { format!(" {} ", op.name()) });
             print_expr(right, own + 1, out);
         }
         ExprKind::Slash(left, right) => {
-            print_expr(left, own, out);
+            print_expr(left, left_level(left, own), out);
             out.push('/');
             print_expr(right, own + 1, out);
         }
         ExprKind::Not(inner) => {
+            // Few `!` stand in a row, but parentheses nest deep.
             out.push('!');
-            print_expr(inner, own, out);
+            print_expr(inner, if matches!(inner.node, ExprKind::Not(_)) { own + 1 } else { own }, out);
         }
         kind => out.push_str(&literal(kind)),
     }

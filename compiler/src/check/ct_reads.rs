@@ -14,7 +14,8 @@ pub fn check(input: &Input, diagnostics: &mut Vec<Diagnostic>) -> Vec<(usize, us
     for (table, rule) in input.rules() {
         let tried = input.at[table].0[rule].tried;
         let Some(marks) = input.rule_marks(table, rule) else { continue };
-        if tried.is_empty() || !(tried & !States::fresh()).is_empty() {
+        let never = super::never::is_never(input.cubes[table][rule].as_ref());
+        if never || tried.is_empty() || !(tried & !States::fresh()).is_empty() {
             continue;
         }
         let read = marks.reads.iter().find(|read| match read.field {

@@ -19,14 +19,13 @@ pub fn check(input: &Input, diagnostics: &mut Vec<Diagnostic>) {
         if !is_never(input.cubes[table][rule].as_ref()) || known(cond) {
             continue;
         }
-        let marks = input.rule_marks(table, rule);
-        let span = input.cond_span(table, rule);
-        diagnostics.push(match marks.and_then(contradiction) {
+        let pair = input.rule_marks(table, rule).and_then(|marks| contradiction(cond, marks));
+        diagnostics.push(match pair {
             Some((a, b, why)) => {
                 let message = "this condition never holds";
                 Diagnostic::warning("never-matches", message, b.span, why).label(a.span, "besides this")
             }
-            None => whole(span),
+            None => whole(input.cond_span(table, rule)),
         });
     }
 }
@@ -45,8 +44,12 @@ fn known(cond: &Cond) -> bool {
     }
 }
 
-/// Two reads of which a packet can only have one, or two of the same field.
-fn contradiction(marks: &RuleMarks) -> Option<(&ReadMark, &ReadMark, String)> {
+/// Two reads that exclude each other, where the condition is a plain conjunction so that this is why it never holds.
+fn contradiction<'m>(cond: &Cond, marks: &'m RuleMarks) -> Option<(&'m ReadMark, &'m ReadMark, String)> {
+    let Cond::All(parts) = cond else { return None };
+    if parts.iter().any(|part| !matches!(part, Cond::Has(_) | Cond::Compare(..))) {
+        return None;
+    }
     let reads = &marks.reads;
     for (i, b) in reads.iter().enumerate() {
         for a in &reads[..i] {
@@ -57,10 +60,20 @@ fn contradiction(marks: &RuleMarks) -> Option<(&ReadMark, &ReadMark, String)> {
             }
         }
     }
-    for (i, b) in reads.iter().enumerate() {
-        let same = |a: &&ReadMark| a.field.is_some() && a.field == b.field;
-        if let Some(a) = reads[..i].iter().find(same) {
-            return Some((a, b, format!("`{}` cannot be both", b.name)));
+    // Each part by itself is read once, in the order of the source.
+    let compared = parts.iter().filter(|part| matches!(part, Cond::Compare(..)));
+    let compared: Vec<_> = compared.zip(reads.iter().filter(|read| read.mask != 0)).collect();
+    for (i, (part, b)) in compared.iter().enumerate() {
+        for (other, a) in &compared[..i] {
+            let both = Cond::All(vec![(*part).clone(), (*other).clone()]);
+            if a.field.is_some() && a.field == b.field && is_never(cubes(&both).as_ref()) {
+                let why = if a.name == b.name {
+                    format!("`{}` cannot be both", b.name)
+                } else {
+                    format!("`{}` and `{}` exclude each other", a.name, b.name)
+                };
+                return Some((a, b, why));
+            }
         }
     }
     None

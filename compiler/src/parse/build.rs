@@ -5,6 +5,7 @@ use pest::iterators::{Pair, Pairs};
 use super::grammar::{Context, Rule};
 use crate::ast::{self, Action, ActionKind, Arg, Expr, Layer, Name, Packet, Spanned, Step};
 use crate::diag::Diagnostic;
+use crate::source::Span;
 
 impl Context<'_, '_> {
     /// A name or path.
@@ -67,14 +68,19 @@ impl Context<'_, '_> {
 
     /// `priority N: cond => actions;`
     pub fn rule(&mut self, pairs: Pairs<'_, Rule>) -> Option<ast::Rule> {
-        let mut rule = ast::Rule { priority: None, cond: None, actions: vec![] };
+        let head = Spanned::new((), Span::default());
+        let mut rule = ast::Rule { priority: None, cond: None, head, actions: vec![] };
         for pair in pairs {
             match pair.as_rule() {
                 Rule::priority => {
                     let number = pair.into_inner().find(|p| p.as_rule() == Rule::number)?;
                     rule.priority = Some(self.number(number.as_str(), self.span(&number))?);
                 }
-                Rule::expr => rule.cond = Some(self.expr(pair)?),
+                Rule::otherwise => rule.head.span = self.span(&pair),
+                Rule::expr => {
+                    rule.head.span = self.span(&pair);
+                    rule.cond = Some(self.expr(pair)?);
+                }
                 Rule::act => rule.actions.push(self.action(pair)?),
                 _ => {}
             }

@@ -211,7 +211,9 @@ impl Scanner<'_, '_> {
     }
 
     fn error(&mut self, code: &'static str, message: impl Into<String>, at: usize, label: impl Into<String>) {
-        self.diagnostics.push(Diagnostic::error(code, message, Span::new(self.file, at..at + 1), label));
+        if self.diagnostics.len() < super::MAX_DIAGNOSTICS {
+            self.diagnostics.push(Diagnostic::error(code, message, Span::new(self.file, at..at + 1), label));
+        }
     }
 }
 
@@ -249,6 +251,15 @@ impl<'a> Cutter<'a> {
                     let close = self.marks[partner].0;
                     let body = Block { bytes: at + 1..close, marks: mark + 1..partner };
                     return (piece(at, Some(body)), ((close + 1).min(block.bytes.end), partner + 1));
+                }
+                Mark::Open(b'{', partner) if word == "clone" => {
+                    // Ends with the bracket, unless the statement goes on.
+                    let end = self.marks[partner].0 + 1;
+                    let rest = &self.text[end.min(block.bytes.end)..block.bytes.end];
+                    if !rest[skip_blank(rest)..].starts_with(';') {
+                        return (piece(end.min(block.bytes.end), None), (end.min(block.bytes.end), partner + 1));
+                    }
+                    mark = partner + 1;
                 }
                 Mark::Open(_, partner) => mark = partner + 1,
                 Mark::Semicolon => return (piece(at + 1, None), (at + 1, mark + 1)),

@@ -13,7 +13,7 @@ use crate::diag::Diagnostic;
 use crate::source::Span;
 
 /// Operators of one level in a row, at the most; `&&` and `||` have no limit.
-const MAX_CHAIN: usize = 32;
+pub const MAX_CHAIN: usize = 32;
 /// `!` in a row, at the most.
 const MAX_NOTS: usize = 8;
 
@@ -112,7 +112,9 @@ impl Context<'_, '_> {
     /// Levels tighter than comparisons: what is left are operators from `..=` on.
     fn arith(&mut self, operands: Vec<Expr>, operators: &[(String, Span)], level: usize) -> Option<Expr> {
         const LEVELS: [&[&str]; 5] = [&["..="], &["|"], &["&"], &["+", "-"], &["/"]];
-        let Some(names) = LEVELS.get(level) else { return operands.into_iter().next() };
+        let Some(names) = LEVELS.get(level).filter(|_| !operators.is_empty()) else {
+            return operands.into_iter().next();
+        };
         let mut operands = operands.into_iter();
         let mut parts = vec![];
         let mut start = 0;

@@ -23,16 +23,25 @@ pub struct Context<'a, 'd> {
     pub file: u16,
     /// First byte of the statement that is being parsed.
     pub base: usize,
+    /// Where brackets do not pair, in order, which is reported already.
+    pub broken: Vec<usize>,
     pub diagnostics: &'d mut Vec<Diagnostic>,
 }
 
 impl<'a> Context<'a, '_> {
+    /// Whether a bracket of a statement does not pair.
+    pub fn is_broken(&self, range: &Range<usize>) -> bool {
+        let first = self.broken.partition_point(|&at| at < range.start);
+        self.broken.get(first).is_some_and(|at| range.contains(at))
+    }
+
     /// Parses a statement as `rule`.
     pub fn parse(&mut self, rule: Rule, range: Range<usize>) -> Option<Pairs<'a, Rule>> {
         self.base = range.start;
-        let text = &self.text[range];
+        let text = &self.text[range.clone()];
         match Grammar::parse(rule, text) {
             Ok(mut pairs) => pairs.next().map(Pair::into_inner),
+            Err(_) if self.is_broken(&range) => None,
             Err(error) => {
                 let at = match error.location {
                     InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
@@ -61,12 +70,15 @@ impl<'a> Context<'a, '_> {
         let expected = list(&names);
         let at = at + skip_blank(&text[at..]);
         let found = token(text, at);
-        if found.is_empty() {
-            // At the end of the statement: show the place right behind its last token.
-            let end = self.base + text.trim_end().len();
+        let before = text[..at].trim_end();
+        let next_line = names.contains(&"`;`") && text[before.len()..at].contains('\n');
+        if found.is_empty() || next_line {
+            // At the end of the statement, or of what was meant to be one: show its last character.
+            let end = self.base + before.len();
             let start = self.text[..end].char_indices().next_back().map_or(end, |(i, _)| i);
             let span = Span::new(self.file, start..end);
-            return Diagnostic::error("syntax", format!("expected {expected} at the end of this"), span, "ends here");
+            let expected = if next_line { "`;`" } else { &expected };
+            return Diagnostic::error("syntax", format!("expected {expected} behind this"), span, "ends here");
         }
         let span = Span::new(self.file, self.base + at..self.base + at + found.len());
         let message = format!("expected {expected}, found `{}`", found.escape_default());

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 pub use build::UNITS;
 pub use cut::ITEM_WORDS;
-pub use expr::address;
+pub use expr::{MAX_CHAIN, address};
 pub use grammar::list;
 
 use crate::ast::{Action, ActionDecl, Const, Item, Name, Packet, Pipeline, Setting, Spanned, Step, Table, Test};
@@ -22,20 +22,26 @@ use crate::source::Span;
 use cut::{Block, Cutter, Piece};
 use grammar::{Context, Rule};
 
+/// Mistakes after which the rest of a file is not looked at.
+pub const MAX_DIAGNOSTICS: usize = 1_000;
+
 /// Statements of a table that is filled at run time.
 const KEYED_WORDS: &[&str] = &["actions", "default", "entries", "key", "size"];
 
 /// Parses a `.pipe` file. The tree holds what could be parsed; none if there is no `pipeline` at all.
 pub fn pipe(text: &str, file: u16, diagnostics: &mut Vec<Diagnostic>) -> Option<Pipeline> {
     let cutter = cut::scan(text, file, diagnostics)?;
-    let context = Context { text, file, base: 0, diagnostics };
-    Parser { cutter: &cutter, context, items: vec![], damaged: vec![] }.file()
+    let mut broken: Vec<usize> = diagnostics.iter().map(|d| d.span().start as usize).collect();
+    broken.sort_unstable();
+    let context = Context { text, file, base: 0, broken, diagnostics };
+    let pipeline = Parser { cutter: &cutter, context, items: vec![], damaged: vec![] }.file();
+    pipeline.filter(|_| diagnostics.len() < MAX_DIAGNOSTICS)
 }
 
 /// Parses `PORT: packet`.
 pub fn packet(text: &str, file: u16, diagnostics: &mut Vec<Diagnostic>) -> Option<(Name, Packet)> {
     cut::scan(text, file, diagnostics)?;
-    let mut context = Context { text, file, base: 0, diagnostics };
+    let mut context = Context { text, file, base: 0, broken: vec![], diagnostics };
     let pairs = context.parse(Rule::packet_text, 0..text.len())?;
     context.send(pairs)
 }
@@ -51,8 +57,11 @@ impl<'a> Parser<'a, '_, '_> {
     /// A file: one `pipeline`.
     fn file(mut self) -> Option<Pipeline> {
         let mut pipeline: Option<Name> = None;
-        for piece in self.cutter.pieces(&self.cutter.file(), false) {
+        for piece in self.pieces(&self.cutter.file(), false) {
             if self.not_yet(&piece, &["use"]) {
+                continue;
+            }
+            if piece.word != "pipeline" && self.context.is_broken(&piece.range) {
                 continue;
             }
             if piece.word != "pipeline" {
@@ -71,9 +80,13 @@ impl<'a> Parser<'a, '_, '_> {
                 continue;
             }
             pipeline = Some(name);
-            for piece in self.cutter.pieces(&body, true) {
+            for piece in self.pieces(&body, true) {
                 self.item(piece);
             }
+        }
+        if self.context.diagnostics.iter().any(|d| d.code == "nested-item") {
+            // The `}` that is missing there is missed at the end, too.
+            self.context.diagnostics.retain(|d| d.code != "unclosed-bracket");
         }
         if pipeline.is_none() && self.context.diagnostics.is_empty() {
             let end = self.context.text.trim_end().len();
@@ -105,15 +118,19 @@ impl<'a> Parser<'a, '_, '_> {
             "table" | "start" => self.table(&piece),
             "test" => self.test(&piece),
             _ => {
-                let diagnostic = self.unknown_item(&piece);
-                self.context.diagnostics.push(diagnostic);
+                if self.context.diagnostics.len() < MAX_DIAGNOSTICS {
+                    let diagnostic = self.unknown_item(&piece);
+                    self.context.diagnostics.push(diagnostic);
+                }
                 None
             }
         };
         match item {
             Some(item) => self.items.push(item),
             None => {
-                debug_assert!(self.context.diagnostics.len() > before, "a statement is lost without a message");
+                let said = self.context.diagnostics.len() > before.min(MAX_DIAGNOSTICS - 1)
+                    || self.context.is_broken(&piece.range);
+                debug_assert!(said, "a statement is lost without a message");
                 self.damage(&piece.range);
             }
         }
@@ -126,12 +143,20 @@ impl<'a> Parser<'a, '_, '_> {
         self.damaged.extend(words.map(String::from));
     }
 
+    /// The statements of a block; none if there are too many mistakes already.
+    fn pieces(&self, block: &Block, items: bool) -> Vec<Piece<'a>> {
+        if self.context.diagnostics.len() >= MAX_DIAGNOSTICS { vec![] } else { self.cutter.pieces(block, items) }
+    }
+
     fn statement<T>(
         &mut self,
         rule: Rule,
         piece: &Piece<'a>,
         build: impl FnOnce(&mut Context<'a, '_>, pest::iterators::Pairs<'a, Rule>) -> Option<T>,
     ) -> Option<T> {
+        if self.context.diagnostics.len() >= MAX_DIAGNOSTICS {
+            return None;
+        }
         let pairs = self.context.parse(rule, piece.range.clone())?;
         build(&mut self.context, pairs)
     }
@@ -160,8 +185,9 @@ impl<'a> Parser<'a, '_, '_> {
             Some((c.name(&name), c.vars(pairs)?))
         });
         let mut actions: Vec<Action> = vec![];
-        for piece in self.cutter.pieces(&body, false) {
-            actions.extend(self.statement(Rule::action_stmt, &piece, |c, pairs| c.first_action(pairs)));
+        for piece in self.pieces(&body, false) {
+            let rule = if piece.word == "clone" { Rule::clone_stmt } else { Rule::action_stmt };
+            actions.extend(self.statement(rule, &piece, |c, pairs| c.first_action(pairs)));
         }
         let (name, params) = head?;
         Some(Item::Action(ActionDecl { name, params, body: actions }))
@@ -176,14 +202,17 @@ impl<'a> Parser<'a, '_, '_> {
             self.head(Rule::table_head, piece)
         };
         let mut rules = vec![];
-        for inner in self.cutter.pieces(&body, false) {
+        let mut keyed = false;
+        for inner in self.pieces(&body, false) {
             if inner.body.is_some() && ["table", "start", "test", "action"].contains(&inner.word) {
                 self.nested(&inner, piece);
                 self.item(inner);
                 continue;
             }
             if KEYED_WORDS.contains(&inner.word) && !self.context.text[inner.range.clone()].contains("=>") {
-                self.keyed(&inner);
+                if !std::mem::replace(&mut keyed, true) {
+                    self.keyed(&inner);
+                }
                 continue;
             }
             let span = Span::new(self.context.file, inner.range.clone());
@@ -197,7 +226,7 @@ impl<'a> Parser<'a, '_, '_> {
         let body = self.body(piece, "test")?;
         let name = self.statement(Rule::test_head, piece, |c, pairs| c.test_name(pairs));
         let mut steps = vec![];
-        for inner in self.cutter.pieces(&body, false) {
+        for inner in self.pieces(&body, false) {
             let span = Span::new(self.context.file, inner.range.clone());
             let step = match inner.word {
                 "send" => self.statement(Rule::send_stmt, &inner, |c, pairs| {
@@ -267,6 +296,8 @@ impl<'a> Parser<'a, '_, '_> {
         let text = &self.context.text[piece.range.clone()];
         let line = text.lines().next().unwrap_or("").trim_end();
         let span = Span::new(self.context.file, piece.range.start..piece.range.start + line.len());
-        self.context.diagnostics.push(Diagnostic::error(code, message, span, label));
+        if self.context.diagnostics.len() < MAX_DIAGNOSTICS {
+            self.context.diagnostics.push(Diagnostic::error(code, message, span, label));
+        }
     }
 }

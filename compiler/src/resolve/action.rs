@@ -149,7 +149,7 @@ impl<'a> Resolver<'a> {
                 };
                 let Some(callee) = self.names.peek_action(&name.node) else { continue };
                 if path.iter().any(|(on, _)| on.name.node == name.node) {
-                    self.recursive.insert(&callee.name.node);
+                    self.broken.insert(&callee.name.node);
                     let message = format!("the action `{}` calls itself", name.node);
                     self.push(
                         Diagnostic::error("recursion", message, span, "called again here")
@@ -180,6 +180,9 @@ impl<'a> Resolver<'a> {
         }
         let mut into = Actions::default();
         self.list(&action.body, &scope, &mut into);
+        if into.overflow.is_some() {
+            self.broken.insert(&action.name.node);
+        }
         self.report_overflow(&into);
     }
 
@@ -296,7 +299,7 @@ impl<'a> Resolver<'a> {
             self.unknown_action(name);
             return None;
         };
-        if self.recursive.contains(action.name.node.as_str()) {
+        if self.broken.contains(action.name.node.as_str()) {
             return None; // Reported already.
         }
         if scope.depth == MAX_NESTED_CALLS {
@@ -597,7 +600,7 @@ impl<'a> Resolver<'a> {
                 let message = format!("`{name}` without `commit`");
                 self.push(
                     Diagnostic::error("arguments", message, *span, "only what is committed can have it")
-                        .help(format!("write `ct(commit, {name}…)`")),
+                        .help(format!("write `ct(commit, {name}{})`", if name == "force" { "" } else { " = …" })),
                 );
                 whole = false;
             }

@@ -221,6 +221,14 @@ impl Resolver<'_> {
                 self.error("not-yet", message, expr.span, "not available in conditions");
                 None
             }
+            ExprKind::Not(_) => {
+                let message = "`!` is nearer to the field than the comparison";
+                self.push(
+                    Diagnostic::error("not-a-field", message, expr.span, "true or false, not a field")
+                        .help("put the comparison in parentheses: `!(… == …)`"),
+                );
+                None
+            }
             _ => {
                 let message = "a comparison needs a field or a variable on one side";
                 self.error("not-a-field", message, expr.span, "not a field");

@@ -18,6 +18,7 @@ use std::rc::Rc;
 use crate::ast::{self, ExprKind, Item};
 use crate::diag::Diagnostic;
 use crate::hir::{self, TableId};
+use crate::parse::MAX_DIAGNOSTICS;
 use crate::source::Span;
 use marks::Marks;
 use names::{Names, Symbol};
@@ -39,7 +40,7 @@ pub struct Resolved {
 pub fn pipe(ast: &ast::Pipeline, diagnostics: &mut Vec<Diagnostic>) -> Option<Resolved> {
     let mut found = vec![];
     let names = Names::collect(ast, &mut found);
-    let mut resolver = Resolver { names, diagnostics: found, recursive: HashSet::new(), action_count: 0, ranges: 0 };
+    let mut resolver = Resolver { names, diagnostics: found, broken: HashSet::new(), action_count: 0, ranges: 0 };
     let resolved = resolver.program(ast);
     diagnostics.append(&mut resolver.diagnostics);
     resolved
@@ -48,7 +49,7 @@ pub fn pipe(ast: &ast::Pipeline, diagnostics: &mut Vec<Diagnostic>) -> Option<Re
 /// The value of an expression in which no names are declared.
 pub fn literal(expr: &ast::Expr, flags: &[(&str, u32)], diagnostics: &mut Vec<Diagnostic>) -> Option<Constant> {
     let names = Names::default();
-    let mut resolver = Resolver { names, diagnostics: vec![], recursive: HashSet::new(), action_count: 0, ranges: 0 };
+    let mut resolver = Resolver { names, diagnostics: vec![], broken: HashSet::new(), action_count: 0, ranges: 0 };
     let constant = resolver.constant(expr, flags);
     diagnostics.append(&mut resolver.diagnostics);
     constant
@@ -58,8 +59,8 @@ pub fn literal(expr: &ast::Expr, flags: &[(&str, u32)], diagnostics: &mut Vec<Di
 pub(crate) struct Resolver<'a> {
     names: Names<'a>,
     diagnostics: Vec<Diagnostic>,
-    /// Actions that call themselves.
-    recursive: HashSet<&'a str>,
+    /// Actions that call themselves or grow too big, and are reported.
+    broken: HashSet<&'a str>,
     /// Actions so far, calls expanded.
     action_count: usize,
     /// Ranges in conditions so far.
@@ -68,7 +69,9 @@ pub(crate) struct Resolver<'a> {
 
 impl<'a> Resolver<'a> {
     fn push(&mut self, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic);
+        if self.diagnostics.len() < MAX_DIAGNOSTICS {
+            self.diagnostics.push(diagnostic);
+        }
     }
 
     fn error(&mut self, code: &'static str, message: impl Into<String>, span: Span, label: impl Into<String>) {
@@ -132,7 +135,7 @@ impl<'a> Resolver<'a> {
             match item {
                 Item::Const(item) => {
                     let symbol = self.constant(&item.value, &[]).map(Symbol::Const);
-                    self.names.declare("const", &item.name, symbol, &mut self.diagnostics);
+                    self.names.declare("constant", &item.name, symbol, &mut self.diagnostics);
                 }
                 Item::Set(item) => {
                     let symbol = self.set(item).map(Symbol::Set);

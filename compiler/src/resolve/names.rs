@@ -37,9 +37,9 @@ impl Symbol {
     pub fn what(&self) -> &'static str {
         match self {
             Symbol::Port(_) => "port",
-            Symbol::Const(_) => "const",
+            Symbol::Const(_) => "constant",
             Symbol::Set(_) => "set",
-            Symbol::Var(..) => "var",
+            Symbol::Var(..) => "variable",
         }
     }
 }
@@ -171,7 +171,7 @@ impl<'a> Names<'a> {
 
     /// Declares a variable with its place in the metadata: no word of 64 bits is straddled without need.
     pub fn variable(&mut self, name: &'a Name, ty: Option<(Kind, u8)>, diagnostics: &mut Vec<Diagnostic>) {
-        let Some((kind, width)) = ty else { return self.declare("var", name, None, diagnostics) };
+        let Some((kind, width)) = ty else { return self.declare("variable", name, None, diagnostics) };
         let bits = u16::from(width);
         let start = self.metadata_bits;
         let offset = if start % 64 + bits > 64 { start.next_multiple_of(64) } else { start };
@@ -183,7 +183,7 @@ impl<'a> Names<'a> {
         self.metadata_bits = end;
         let place = Place { space: Space::Meta, offset, width };
         self.variables.push(hir::Variable { name: name.node.clone(), place });
-        self.declare("var", name, Some(Symbol::Var(place, kind)), diagnostics);
+        self.declare("variable", name, Some(Symbol::Var(place, kind)), diagnostics);
     }
 
     /// Words of metadata that the variables take.
@@ -269,6 +269,8 @@ impl<'a> Names<'a> {
                 let headers = Header::NAMES.iter().map(|(name, _)| *name);
                 let flags = crate::field::CT_FLAGS.iter().map(|(name, _)| *name);
                 let mut known: Vec<&str> = Field::names().chain(headers).chain(flags.map(ct_flag)).collect();
+                // OpenFlow's names are for those who write them.
+                known.retain(|known| name.node.contains('_') || !known.contains('_') || known.contains('.'));
                 known.extend(self.symbols.keys());
                 known
             }

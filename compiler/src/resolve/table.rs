@@ -22,8 +22,8 @@ impl<'a> Resolver<'a> {
             let priority = if rule.node.cond.is_none() {
                 if let Some(first) = otherwise {
                     self.push(
-                        Diagnostic::error("duplicate", "a table has one `else`", rule.span, "a second one")
-                            .label(first.span, "the first one"),
+                        Diagnostic::error("duplicate", "a table has one `else`", rule.node.head.span, "a second one")
+                            .label(first.node.head.span, "the first one"),
                     );
                     whole = false;
                 }
@@ -88,16 +88,10 @@ impl<'a> Resolver<'a> {
 
     /// Condition, actions and marks of a rule.
     fn rule(&mut self, rule: &'a Spanned<ast::Rule>) -> Option<(Cond, Vec<hir::Action>, RuleMarks)> {
-        let mut marks = RuleMarks::default();
+        let mut marks = RuleMarks { cond: rule.node.head.span, ..RuleMarks::default() };
         let cond = match &rule.node.cond {
-            Some(cond) => {
-                marks.cond = cond.span;
-                self.cond(cond, &mut marks)
-            }
-            None => {
-                marks.cond = rule.span;
-                Some(Cond::True)
-            }
+            Some(cond) => self.cond(cond, &mut marks),
+            None => Some(Cond::True),
         };
         let mut into = Actions::default();
         let actions = self.actions(&rule.node.actions, &mut into);

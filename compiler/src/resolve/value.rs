@@ -4,7 +4,7 @@
 use super::Resolver;
 use crate::ast::{Arith, Expr, ExprKind, Spanned};
 use crate::diag::Diagnostic;
-use crate::field::Kind;
+use crate::field::{Header, Kind};
 use crate::parse::address;
 use crate::source::Span;
 
@@ -61,11 +61,11 @@ pub fn describe(kind: Kind) -> &'static str {
 /// An example of a kind, for help.
 fn example(kind: Kind) -> &'static str {
     match kind {
-        Kind::Number => "80 or 0x50",
-        Kind::Mac => "02:00:00:00:00:01",
-        Kind::Ipv4 => "10.0.0.1",
-        Kind::Ipv6 => "2001:db8::1",
-        Kind::Port => "the name of a declared port",
+        Kind::Number => "a number, as in 80 or 0x50",
+        Kind::Mac => "a MAC address, as in 02:00:00:00:00:01",
+        Kind::Ipv4 => "an IPv4 address, as in 10.0.0.1",
+        Kind::Ipv6 => "an IPv6 address, as in 2001:db8::1",
+        Kind::Port => "the name of a port",
         Kind::Flags => "a number or names of flags, as in `syn|ack`",
     }
 }
@@ -140,7 +140,7 @@ impl Resolver<'_> {
             self.push(
                 Diagnostic::error("wrong-kind", message, span, format!("this is {}", describe(kind)))
                     .label(target.span, format!("this is {}", describe(target.kind)))
-                    .help(format!("expected {}", example(target.kind))),
+                    .help(format!("write {}", example(target.kind))),
             );
         }
         kind == wanted
@@ -219,6 +219,10 @@ impl Resolver<'_> {
             self.error("not-a-value", format!("the field `{name}` is not a constant"), span, "known only at run time");
             return None;
         }
+        if Header::by_name(name).is_some() {
+            self.error("not-a-value", format!("`{name}` is a header, not a value"), span, "a header");
+            return None;
+        }
         let close = crate::suggest::closest(name, flags.iter().map(|(flag, _)| *flag));
         if let Some(flag) = close {
             let message = format!("there is no flag `{name}`");
@@ -227,7 +231,7 @@ impl Resolver<'_> {
             );
             return None;
         }
-        self.names.unknown("name", &Spanned::new(name.to_string(), span), &mut self.diagnostics);
+        self.names.unknown("constant or set", &Spanned::new(name.to_string(), span), &mut self.diagnostics);
         None
     }
 
@@ -245,7 +249,7 @@ impl Resolver<'_> {
             if first == found {
                 return Some(());
             }
-            let message = format!("a set of {} and {}", describe(first), describe(found));
+            let message = "values of two kinds in one set";
             resolver.push(
                 Diagnostic::error("wrong-kind", message, span, describe(found))
                     .label(place, describe(first))
