@@ -39,9 +39,9 @@ enum Kind {
 }
 
 fn sum(bytes: &[u8], start: u32) -> [u8; 2] {
-    let mut sum = bytes.chunks(2).fold(start, |sum, pair| {
-        sum + u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))
-    });
+    let mut sum = bytes
+        .chunks(2)
+        .fold(start, |sum, pair| sum + u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)])));
     while sum > 0xffff {
         sum = (sum >> 16) + (sum & 0xffff);
     }

@@ -186,7 +186,13 @@ mod tests {
         }
         assert_eq!(bucket.empty(), None);
         let mut seen = Vec::new();
-        assert_eq!(bucket.find(6, |entry| { seen.push(entry); false }), None);
+        assert_eq!(
+            bucket.find(6, |entry| {
+                seen.push(entry);
+                false
+            }),
+            None
+        );
         assert_eq!(seen, [1, 3, 5, 7]);
         bucket.clear(3);
         assert_eq!((bucket.empty(), bucket.get(3), bucket.get(4)), (Some(3), None, Some((5, 4))));

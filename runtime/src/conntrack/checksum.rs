@@ -77,8 +77,25 @@ impl Sum {
     }
 }
 
-/// Sums whole blocks of 32 bytes: independent lanes, which the compiler turns into vectors.
+/// Sums whole blocks of 32 bytes.
 fn wide_sum(bytes: &[u8]) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2")]
+        fn wider_sum(bytes: &[u8]) -> u64 {
+            sum_lanes(bytes)
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has it.
+            return unsafe { wider_sum(bytes) };
+        }
+    }
+    sum_lanes(bytes)
+}
+
+/// Independent lanes, which the compiler turns into vectors.
+#[inline(always)]
+fn sum_lanes(bytes: &[u8]) -> u64 {
     let mut lanes = [0u64; 8];
     for block in bytes.as_chunks::<32>().0 {
         for (lane, word) in lanes.iter_mut().zip(block.as_chunks::<4>().0) {
@@ -95,9 +112,11 @@ pub fn crc32c_is_right(packet: &[u8]) -> bool {
         return false;
     };
     let [.., a, b, c, d] = *head;
-    let crc = head[..8].iter().chain(&[0; 4]).chain(rest).fold(!0u32, |crc, &byte| {
-        CRC[usize::from(crc as u8 ^ byte)] ^ crc >> 8
-    });
+    let crc = head[..8]
+        .iter()
+        .chain(&[0; 4])
+        .chain(rest)
+        .fold(!0u32, |crc, &byte| CRC[usize::from(crc as u8 ^ byte)] ^ crc >> 8);
     !crc == u32::from_le_bytes([a, b, c, d])
 }
 

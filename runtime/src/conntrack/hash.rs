@@ -58,7 +58,10 @@ mod tests {
             let n = 1 << 17;
             let (mut low, mut high) = (vec![0u32; 1024], vec![0u32; 1024]);
             for i in 0..n {
-                let key = [0x0a00_0001_0400 + (u64::from(i) & 0xffff), (0x0a64_0001_0050 + (u64::from(i) >> 16 << 16)) | 17 << 48];
+                let key = [
+                    0x0a00_0001_0400 + (u64::from(i) & 0xffff),
+                    (0x0a64_0001_0050 + (u64::from(i) >> 16 << 16)) | 17 << 48,
+                ];
                 let hash = secret.hash(&key);
                 low[hash as usize & 1023] += 1;
                 high[(hash >> 54) as usize] += 1;

@@ -26,6 +26,7 @@ pub const NONE: u32 = u32::MAX;
 pub struct Local {
     credits: usize,
     kept: [Vec<u32>; 2],
+    /// Its counts.
     pub counters: Arc<Padded<Counters>>,
 }
 

@@ -39,7 +39,9 @@ impl<T: AllZero> Zeroed<T> {
         assert!(align_of::<T>() <= ALIGN && size_of::<T>() > 0);
         let bytes = len.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(ALIGN));
         // An alignment of 16 and no more: above it, std clears the memory by hand, which touches every page.
-        let layout = bytes.and_then(|bytes| Layout::from_size_align(bytes, 16).ok()).expect("a table that fits the address space");
+        let layout = bytes
+            .and_then(|bytes| Layout::from_size_align(bytes, 16).ok())
+            .expect("a table that fits the address space");
         // SAFETY: the layout's size is at least ALIGN.
         let memory = unsafe { alloc_zeroed(layout) };
         let Some(base) = NonNull::new(memory) else { handle_alloc_error(layout) };

@@ -9,8 +9,8 @@ use crate::sync::{AtomicUsize, Ordering};
 
 use super::Conntrack;
 use super::entry::ctl::{DOOMED, LIVE};
-use super::table::Table;
 use super::local::Local;
+use super::table::Table;
 
 /// Time in which workers pass the whole table.
 pub const PERIOD_NS: u64 = 8_000_000_000;

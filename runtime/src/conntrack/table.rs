@@ -217,7 +217,9 @@ impl<const K: usize> Table<K> {
         let hash = self.hash(&self.entry(number).key());
         self.locked(hash, |first| {
             for bucket in self.chain(first) {
-                if let Some(place) = (0..PLACES).find(|&place| bucket.get(place).is_some_and(|(_, entry)| entry == number)) {
+                if let Some(place) =
+                    (0..PLACES).find(|&place| bucket.get(place).is_some_and(|(_, entry)| entry == number))
+                {
                     return bucket.clear(place);
                 }
             }

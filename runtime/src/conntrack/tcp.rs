@@ -399,11 +399,8 @@ impl View {
 
     /// Not far outside, where that is harmless: the receiver has not opened yet, or an end is done (T6, second rule).
     fn is_near(self, Pair { src, dst }: Pair) -> bool {
-        let unsettled =
-            dst.state < State::SYN_SENT || dst.state >= State::FIN_WAIT_2 || src.state >= State::FIN_WAIT_2;
-        unsettled
-            && at_least(src.hi.wrapping_add(SLACK), self.end)
-            && at_least(self.seq, src.lo.wrapping_sub(SLACK))
+        let unsettled = dst.state < State::SYN_SENT || dst.state >= State::FIN_WAIT_2 || src.state >= State::FIN_WAIT_2;
+        unsettled && at_least(src.hi.wrapping_add(SLACK), self.end) && at_least(self.seq, src.lo.wrapping_sub(SLACK))
     }
 
     /// Moves the window along.

@@ -204,14 +204,7 @@ impl Tracker {
 
     /// Shows what came of a glance at a guess; if nothing, goes on slowly.
     #[inline(always)]
-    fn end_plain(
-        &mut self,
-        view: &mut CtView,
-        burst: &Burst,
-        i: usize,
-        point: &CtPoint,
-        visit: Option<Visit>,
-    ) -> u32 {
+    fn end_plain(&mut self, view: &mut CtView, burst: &Burst, i: usize, point: &CtPoint, visit: Option<Visit>) -> u32 {
         let slot = &mut self.slots[i];
         let Some(Visit::Seen(state, mark, labelled)) = visit else {
             return self.ct_slowly(view, burst, i, point, self.slots[i].zone);
@@ -328,4 +321,3 @@ fn show(view: &mut CtView, zone: u16, tracked: &Tracked, label: impl FnOnce() ->
     let label = if tracked.labelled { label() } else { [0; 2] };
     *view = CtView { state: tracked.state, zone: u32::from(zone), mark: tracked.mark, reserved: 0, label };
 }
-

@@ -130,17 +130,22 @@ pub fn glance_other<const K: usize, const SHARED: bool>(
     now_ns: u64,
     expires: u64,
 ) -> Option<Visit> {
-    let seen = entry.look(SHARED, key, |ctl| {
+    let seen = |ctl| {
+        let is_usual = has_replied(ctl) & (now_ns < entry.expires());
+        is_usual.then(|| Visit::Seen(state_of(true, is_reply(ctl, parsed.swapped)), entry.mark(), has_label(ctl)))
+    };
+    let is_due = !SHARED || !entry.ends_about(expires);
+    if !is_due {
         // Workers that share an entry write to it once a millisecond, not with every packet.
-        let is_due = SHARED && !entry.ends_about(expires);
-        let is_usual = has_replied(ctl) & (now_ns < entry.expires()) & !is_due;
-        let state = state_of(true, is_reply(ctl, parsed.swapped));
-        is_usual.then(|| Visit::Seen(state, entry.mark(), has_label(ctl)))
-    })??;
-    if !SHARED {
+        return entry.look(SHARED, key, seen)?;
+    }
+    let ctl = entry.enter(SHARED, key)?;
+    let seen = seen(ctl);
+    if seen.is_some() {
         entry.set_expires(expires);
     }
-    Some(seen)
+    entry.leave(SHARED, ctl, 0);
+    seen
 }
 
 /// Shows a packet of a protocol without a state machine to an entry.

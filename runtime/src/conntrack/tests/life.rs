@@ -121,7 +121,19 @@ fn whole_bursts_of_both_families() {
                 0 => there(100 + n),
                 1 => udp(A6, B6, 100 + n, 53),
                 2 => echo(A, B, n, false),
-                _ => Tcp { src: A6, dst: B6, from: 1 + n, to: 9, flags: ACK, seq: 5, ack: 5, window: 9, options: &[], len: 3 }.frame(),
+                _ => Tcp {
+                    src: A6,
+                    dst: B6,
+                    from: 1 + n,
+                    to: 9,
+                    flags: ACK,
+                    seq: 5,
+                    ack: 5,
+                    window: 9,
+                    options: &[],
+                    len: 3,
+                }
+                .frame(),
             })
             .collect();
         let burst: Vec<_> = frames.iter().map(|frame| (&frame[..], &COMMIT)).collect();
@@ -294,7 +306,10 @@ fn dumps_are_in_the_words_of_open_vswitch() {
     net.ct(&echo(B, A, 3, false), &COMMIT);
     net.ct(&udp(B6, A6, 7, 8), &COMMIT);
     net.ct(&frame(&ip(B, A, 47, &[0; 8])), &COMMIT);
-    net.ct(&Tcp { src: B, dst: A, from: 9, to: 5, flags: SYN, seq: 0, ack: 0, window: 9, options: &[], len: 0 }.frame(), &COMMIT);
+    net.ct(
+        &Tcp { src: B, dst: A, from: 9, to: 5, flags: SYN, seq: 0, ack: 0, window: 9, options: &[], len: 0 }.frame(),
+        &COMMIT,
+    );
     let mut dump: Vec<_> = net.ct.dump(net.now_ns).iter().map(ToString::to_string).collect();
     dump.sort();
     assert_eq!(

@@ -110,8 +110,7 @@ fn burst_of(frames: &mut [Vec<u8>], now_ns: u64) -> Burst {
 
 /// A state as a rule would match it: `est+rpl`; `trk` goes without saying.
 fn words(state: u32) -> String {
-    let names =
-        [(NEW, "new"), (EST, "est"), (REL, "rel"), (RPL, "rpl"), (INV, "inv"), (SNAT, "snat"), (DNAT, "dnat")];
+    let names = [(NEW, "new"), (EST, "est"), (REL, "rel"), (RPL, "rpl"), (INV, "inv"), (SNAT, "snat"), (DNAT, "dnat")];
     assert!(state & TRK != 0, "{state:#x}");
     let set: Vec<_> = names.iter().filter(|(bit, _)| state & bit != 0).map(|(_, name)| *name).collect();
     set.join("+")

@@ -38,7 +38,13 @@ enum Kind {
 
 fn packet(random: &mut Random) -> Packet {
     let v6 = random.below(4) == 0;
-    let host = |n: u64| if v6 { IpAddr::V6(Ipv6Addr::from_bits(u128::from(n) << 60)) } else { IpAddr::V4(Ipv4Addr::from_bits(n as u32 + 9)) };
+    let host = |n: u64| {
+        if v6 {
+            IpAddr::V6(Ipv6Addr::from_bits(u128::from(n) << 60))
+        } else {
+            IpAddr::V4(Ipv4Addr::from_bits(n as u32 + 9))
+        }
+    };
     let (src, dst) = (host(random.below(3)), host(random.below(3)));
     let (from, to) = (1 + random.below(3) as u16, 1 + random.below(3) as u16);
     let mut l4 = L4::Ports(from, to);
@@ -48,12 +54,21 @@ fn packet(random: &mut Random) -> Packet {
             let flags = [SYN, SYN | ACK, ACK, ACK, ACK, FIN | ACK, RST, RST | ACK][random.below(8) as usize];
             let seq = [0, 1, 2, 3, 10, 70_000, 1 << 30][random.below(7) as usize];
             let ack = [0, 1, 2, 3, 10, 70_000][random.below(6) as usize];
-            let tcp = Tcp { src, dst, from, to, flags, seq, ack, window: 100, options: &[], len: random.below(3) as usize };
+            let tcp =
+                Tcp { src, dst, from, to, flags, seq, ack, window: 100, options: &[], len: random.below(3) as usize };
             (6, Kind::Tcp(Segment::read(&tcp.bytes(), 0)), tcp.frame())
         }
         6 => {
             let answers = random.below(2) == 1;
-            l4 = L4::Icmp(from, match (v6, answers) { (false, false) => 8, (false, true) => 0, (true, false) => 128, (true, true) => 129 });
+            l4 = L4::Icmp(
+                from,
+                match (v6, answers) {
+                    (false, false) => 8,
+                    (false, true) => 0,
+                    (true, false) => 128,
+                    (true, true) => 129,
+                },
+            );
             (if v6 { 58 } else { 1 }, if answers { Kind::Answer } else { Kind::Ask }, echo(src, dst, from, answers))
         }
         _ => {
@@ -63,7 +78,14 @@ fn packet(random: &mut Random) -> Packet {
     };
     let mut packet = Packet { frame: bytes, tuple: Tuple { src, dst, proto, l4, zone: 0 }, kind };
     if random.below(20) == 0 && proto != 47 {
-        let at = if v6 { 54 } else { 34 } + if proto == 17 { 6 } else if proto == 6 { 16 } else { 2 };
+        let at = if v6 { 54 } else { 34 }
+            + if proto == 17 {
+                6
+            } else if proto == 6 {
+                16
+            } else {
+                2
+            };
         packet.frame[at] ^= 0x55;
         packet.kind = Kind::Invalid;
     }
@@ -186,7 +208,8 @@ fn random_traffic_equals_the_model() {
                     tracker.prepare(burst, set, zone);
                 }
                 let point = CtPoint {
-                    flags: [0, 0, CtPoint::COMMIT, CtPoint::COMMIT, CtPoint::COMMIT | CtPoint::FORCE][random.below(5) as usize]
+                    flags: [0, 0, CtPoint::COMMIT, CtPoint::COMMIT, CtPoint::COMMIT | CtPoint::FORCE]
+                        [random.below(5) as usize]
                         | [0, 0, CtPoint::FRESH][random.below(3) as usize],
                     mark: random.below(1 << 31) as u32,
                     mark_mask: [0, 0xff, 0xff00][random.below(3) as usize],
@@ -195,7 +218,8 @@ fn random_traffic_equals_the_model() {
                 let zone = random.below(2) as u16;
                 let expected = model.ct(&packets[i], &point, zone, now);
                 let got = (tracker.ct(view, burst, i, &point, zone), view.mark);
-                let at = format!("seed {seed}, step {step}, packet {i}: {:?} {point:?} in zone {zone}", packets[i].tuple);
+                let at =
+                    format!("seed {seed}, step {step}, packet {i}: {:?} {point:?} in zone {zone}", packets[i].tuple);
                 assert_eq!((words(got.0), got.1), (words(expected.0), expected.1), "{at}");
                 // Once more in the same pass: the same, but for what a commit does.
                 let again = CtPoint { flags: point.flags & !CtPoint::FORCE, ..point };

@@ -194,7 +194,8 @@ fn t6_an_acknowledgement_must_be_near() {
 
 #[test]
 fn t6_a_reset_must_be_exact() {
-    for (seq, expected) in [(u32::MAX, "est"), (0, "est"), (1, "est"), (2, "inv"), (u32::MAX - 1, "inv"), (500, "inv")] {
+    for (seq, expected) in [(u32::MAX, "est"), (0, "est"), (1, "est"), (2, "inv"), (u32::MAX - 1, "inv"), (500, "inv")]
+    {
         let mut talk = Talk::open();
         assert_eq!(talk.send(CLIENT, RST, seq, 0, 0), expected, "at {seq}");
         let state = if expected == "est" { "TIME_WAIT" } else { "ESTABLISHED" };
@@ -214,7 +215,18 @@ fn t6_a_reset_must_be_exact() {
 fn t6_a_reset_may_acknowledge_nothing() {
     let mut talk = Talk::open();
     let mut frame = talk.frame(CLIENT, RST | ACK, 1, 0, 0, &[]);
-    let zero = Tcp { src: A, dst: B, from: 40000, to: 80, flags: RST | ACK, seq: talk.isn[0].wrapping_add(1), ack: 0, window: 0, options: &[], len: 0 };
+    let zero = Tcp {
+        src: A,
+        dst: B,
+        from: 40000,
+        to: 80,
+        flags: RST | ACK,
+        seq: talk.isn[0].wrapping_add(1),
+        ack: 0,
+        window: 0,
+        options: &[],
+        len: 0,
+    };
     frame.copy_from_slice(&zero.frame());
     assert_eq!(talk.net.ct(&frame, &LOOK), "est");
 }
@@ -269,7 +281,16 @@ fn t7_the_window_of_a_syn_is_not_scaled() {
 
 #[test]
 fn t7_options_that_lie_about_their_length() {
-    for options in [&[3, 0, 3, 0][..], &[3, 1, 1, 1], &[1, 1, 1, 3], &[3, 255, 7, 0], &[8, 40, 0, 0], &[5, 3, 0, 0], &[2], &[3, 4, 7, 7]] {
+    for options in [
+        &[3, 0, 3, 0][..],
+        &[3, 1, 1, 1],
+        &[1, 1, 1, 3],
+        &[3, 255, 7, 0],
+        &[8, 40, 0, 0],
+        &[5, 3, 0, 0],
+        &[2],
+        &[3, 4, 7, 7],
+    ] {
         let mut talk = Talk::new();
         assert_eq!(talk.send_with(CLIENT, SYN, 0, 0, 0, options), "new");
         assert_eq!(talk.send_with(SERVER, SYN | ACK, 0, 1, 0, &[3, 3, 7, 0]), "est+rpl");

@@ -28,8 +28,7 @@ fn check(ct: &Conntrack, now_ns: u64) {
     let stats = ct.stats();
     assert_eq!(stats.created, stats.live + stats.expired + stats.replaced + stats.flushed, "{stats:?}");
     let dump = ct.dump(now_ns);
-    let keys: std::collections::HashSet<_> =
-        dump.iter().flat_map(|dump| [dump.original, dump.reply]).collect();
+    let keys: std::collections::HashSet<_> = dump.iter().flat_map(|dump| [dump.original, dump.reply]).collect();
     assert_eq!(keys.len(), 2 * dump.len(), "no connection is there twice");
 }
 
