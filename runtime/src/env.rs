@@ -22,8 +22,6 @@ pub trait Buffers {
     fn copy(&mut self, burst: &Burst, i: usize) -> Option<Handle>;
     /// Another holder of the same bytes, which nobody writes any more.
     fn share(&mut self, pkt: Handle) -> Option<Handle>;
-    /// Removes the four bytes of the outer VLAN tag of a packet that nobody else holds.
-    fn strip_tag(&mut self, pkt: Handle);
     /// Gives up one hold of a packet.
     fn free(&mut self, pkt: Handle);
     /// Length of the frame in bytes.
@@ -208,29 +206,25 @@ impl<B: Buffers> WorkerEnv<B> {
     }
 
     /// Sends packet `i` to every port that floods but `in_port`; how many.
-    fn flood_ports(&mut self, burst: &mut Burst, i: usize, in_port: u16, how: Emit, strip: bool) -> usize {
+    fn flood_ports(&mut self, burst: &mut Burst, i: usize, in_port: u16, how: Emit) -> usize {
         let mut sent = 0;
         for k in 0..self.flood.len() {
             let port = self.flood[k];
             if port != in_port {
-                self.emit_as(burst, i, port, how, strip);
+                self.emit_as(burst, i, port, how);
                 sent += 1;
             }
         }
         sent
     }
 
-    /// `emit`, without the outer tag if `strip`.
+    /// Adds an output, of the packet itself or of a copy made now.
     #[inline]
-    fn emit_as(&mut self, burst: &mut Burst, i: usize, port: u16, how: Emit, strip: bool) {
-        let copy = if how == Emit::Share && !strip {
+    fn emit_as(&mut self, burst: &mut Burst, i: usize, port: u16, how: Emit) {
+        let copy = if how == Emit::Share {
             core::ptr::null_mut()
         } else {
             match self.buffers.copy(burst, i) {
-                Some(copy) if strip => {
-                    self.buffers.strip_tag(copy);
-                    copy
-                }
                 Some(copy) => copy,
                 None => {
                     if self.lost.len() < MAX_OUTPUTS {
@@ -276,11 +270,11 @@ impl<B: Buffers> Env for WorkerEnv<B> {
     }
 
     fn emit(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize, port: u16, how: Emit) {
-        self.emit_as(burst, i, port, how, false);
+        self.emit_as(burst, i, port, how);
     }
 
     fn flood(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize, in_port: u16, how: Emit) {
-        if self.flood_ports(burst, i, in_port, how, false) == 0 {
+        if self.flood_ports(burst, i, in_port, how) == 0 {
             burst.drop_if_unsent(i, DropReason::L2NoPort);
         }
     }
@@ -301,15 +295,14 @@ impl<B: Buffers> Env for WorkerEnv<B> {
             return burst.drop_if_unsent(i, DropReason::L2Reserved);
         }
         let (vlan, now_ns) = (l2.tci() & 0xfff, burst.now_ns());
-        let strip = l2.tci() != 0 && vlan == 0; // a priority tag is not sent on
         if src[0] & 1 == 0 {
             self.fdb.learn(vlan, src, in_port, now_ns);
         }
         let known = if dst[0] & 1 == 0 { self.fdb.lookup(vlan, dst, now_ns) } else { None };
         match known {
             Some(port) if port == in_port => burst.drop_if_unsent(i, DropReason::L2Hairpin),
-            Some(port) => self.emit_as(burst, i, port, how, strip),
-            None if self.flood_ports(burst, i, in_port, how, strip) == 0 => {
+            Some(port) => self.emit_as(burst, i, port, how),
+            None if self.flood_ports(burst, i, in_port, how) == 0 => {
                 burst.drop_if_unsent(i, DropReason::L2NoPort);
             }
             None => {}

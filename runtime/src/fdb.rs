@@ -1,39 +1,644 @@
-//! Addresses that `normal` has learned.
+//! What a learning switch has learned: behind which port each address is, by VLAN.
+//!
+//! In go the source addresses of packets, out come the ports of destinations. Packets are not looked at here.
+//!
+//! **Layout.** A chained hash table over entries that never move. An entry's *value* is its port and when it was last seen, in
+//! one word. [`Fdb::lookup`], and [`Fdb::learn`] of an address that is where it was, lock nothing: they walk a chain and read
+//! that word; seeing an address again writes it at most once a second. A new address, one that moved, and one that was
+//! forgotten change the table under one lock, which workers try for a while and then do without: the next packet from there
+//! will learn it.
+//!
+//! **Age.** An entry that was not seen for the idle time does not count any more; its place is taken back when needed, or by
+//! [`Fdb::sweep`].
+//!
+//! **Full.** A new address takes the place of the one not seen for longest *of the port with most addresses*, so that a port
+//! that makes addresses up pushes out its own. Each port's entries are in a list in the order they came; an entry that has
+//! been seen since it was put there goes to its end once more before another is evicted.
+//!
+//! **Readers during a change.** A version, odd while the table changes, is compared after a look-up that found nothing.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use core::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-type Entries = HashMap<(u16, [u8; 6]), (u16, u64)>;
+use crate::conntrack::hash::Secret;
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, spin_loop};
 
-/// Which port each address was last seen on, by VLAN.
+/// Time between two writes for an address that stays where it is.
+const REFRESH_NS: u64 = 1_000_000_000;
+/// The end of a list.
+const END: u32 = u32::MAX;
+/// Steps in a chain, at most.
+const CHAIN: usize = 64;
+/// Entries of a port that get a second chance in one eviction, at most.
+const CHANCES: usize = 16;
+/// How often a worker tries for the lock.
+const TRIES: usize = 256;
+
+/// Addresses and their ports.
 pub struct Fdb {
     idle_ns: u64,
-    entries: Mutex<Entries>,
+    secret: Secret,
+    heads: Box<[AtomicU32]>,
+    entries: Box<[Entry]>,
+    version: AtomicU32,
+    writer: Mutex<Writer>,
+}
+
+struct Entry {
+    /// VLAN and address; see [`key`].
+    key: AtomicU64,
+    value: AtomicU64,
+    next: AtomicU32,
+}
+
+/// A port, and when it was last seen there, in units of 512 ns modulo 2^48: four years.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Value(u64);
+
+impl Value {
+    fn new(port: u16, now_ns: u64) -> Value {
+        Value(u64::from(port) << 48 | now_ns >> 9 & 0xffff_ffff_ffff)
+    }
+
+    fn port(self) -> u16 {
+        (self.0 >> 48) as u16
+    }
+
+    /// Time since then; 0 if another worker's clock was ahead.
+    fn age_ns(self, now_ns: u64) -> u64 {
+        let units = ((now_ns >> 9).wrapping_sub(self.0) << 16) as i64 >> 16;
+        (units.max(0) as u64) << 9
+    }
+}
+
+/// What changes under the lock.
+struct Writer {
+    links: Box<[Link]>,
+    ports: Vec<Port>,
+    free: Vec<u32>,
+    counts: Stats,
+}
+
+/// An entry's place in the list of its port.
+#[derive(Clone, Copy)]
+struct Link {
+    before: u32,
+    after: u32,
+    port: u16,
+    /// The value when it was put there.
+    placed: Value,
+}
+
+/// A port's entries, the one to be evicted first at the head.
+#[derive(Clone, Copy)]
+struct Port {
+    head: u32,
+    tail: u32,
+    len: u32,
+}
+
+/// Counts since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Addresses in the table, expired ones included until they are taken back.
+    pub current: usize,
+    /// Addresses it can hold.
+    pub max: usize,
+    /// Addresses learned.
+    pub learned: u64,
+    /// Addresses forgotten for their age.
+    pub expired: u64,
+    /// Addresses that had to make room.
+    pub evicted: u64,
+    /// Addresses that went to another port.
+    pub moved: u64,
+}
+
+/// One address. `{}` is a line of `ovs-appctl fdb/show`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dump {
+    /// Port.
+    pub port: u16,
+    /// VLAN.
+    pub vlan: u16,
+    /// Address.
+    pub mac: [u8; 6],
+    /// Seconds since it was last seen, to the second.
+    pub age_s: u64,
+}
+
+impl fmt::Display for Dump {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.mac;
+        let Dump { port, vlan, age_s, .. } = self;
+        write!(f, "{port:5}  {vlan:4}  {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}  {age_s:3}")
+    }
+}
+
+fn key(vlan: u16, mac: [u8; 6]) -> u64 {
+    let [a, b, c, d, e, f] = mac;
+    let [high, low] = vlan.to_be_bytes();
+    u64::from_be_bytes([high, low, a, b, c, d, e, f])
 }
 
 impl Fdb {
     /// A table for `max` addresses, forgotten after `idle_s` seconds.
     pub fn new(max: usize, idle_s: u32) -> Fdb {
-        let _ = max;
-        Fdb { idle_ns: u64::from(idle_s) * 1_000_000_000, entries: Mutex::default() }
+        let max = max.clamp(1, 1 << 24);
+        let nowhere = Link { before: END, after: END, port: 0, placed: Value(0) };
+        Fdb {
+            idle_ns: u64::from(idle_s) * 1_000_000_000,
+            secret: Secret::new(None),
+            heads: (0..(2 * max).next_power_of_two()).map(|_| AtomicU32::new(END)).collect(),
+            entries: (0..max)
+                .map(|_| Entry { key: AtomicU64::new(0), value: AtomicU64::new(0), next: AtomicU32::new(END) })
+                .collect(),
+            version: AtomicU32::new(0),
+            writer: Mutex::new(Writer {
+                links: vec![nowhere; max].into_boxed_slice(),
+                ports: Vec::new(),
+                free: (0..max as u32).rev().collect(),
+                counts: Stats { max, ..Stats::default() },
+            }),
+        }
     }
 
-    fn entries(&self) -> std::sync::MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Remembers that `mac` is behind `port`.
+    /// Remembers that `mac` is behind `port`. Group addresses are nobody's and are not learned.
+    #[inline]
     pub fn learn(&self, vlan: u16, mac: [u8; 6], port: u16, now_ns: u64) {
-        self.entries().insert((vlan, mac), (port, now_ns));
+        if mac[0] & 1 != 0 {
+            return;
+        }
+        let key = key(vlan, mac);
+        let head = self.head(key);
+        if let Some((entry, value)) = self.find(head, key)
+            && value.port() == port
+        {
+            let age_ns = value.age_ns(now_ns);
+            if age_ns < REFRESH_NS.min(self.idle_ns) {
+                return;
+            }
+            if age_ns < self.idle_ns {
+                // Whoever changed it meanwhile knows better.
+                let new = Value::new(port, now_ns);
+                let value_of = &self.entries[entry as usize].value;
+                let _ = value_of.compare_exchange(value.0, new.0, Ordering::Release, Ordering::Relaxed);
+                return;
+            }
+        }
+        self.learn_slowly(head, key, port, now_ns);
     }
 
     /// The port that `mac` is behind.
+    #[inline]
     pub fn lookup(&self, vlan: u16, mac: [u8; 6], now_ns: u64) -> Option<u16> {
-        self.entries().get(&(vlan, mac)).filter(|(_, seen)| now_ns - seen < self.idle_ns).map(|(port, _)| *port)
+        let key = key(vlan, mac);
+        let (_, value) = self.find(self.head(key), key)?;
+        (value.age_ns(now_ns) < self.idle_ns).then(|| value.port())
+    }
+
+    /// Forgets everything.
+    pub fn flush(&self) {
+        self.change(&mut self.lock(), |fdb, writer| {
+            for port in 0..writer.ports.len() {
+                while let Some(entry) = writer.first_of(port as u16) {
+                    fdb.forget(writer, entry);
+                }
+            }
+        });
+    }
+
+    /// Takes back the places of addresses that have expired; returns how many.
+    pub fn sweep(&self, now_ns: u64) -> usize {
+        self.change(&mut self.lock(), |fdb, writer| {
+            let all: Vec<u32> = (0..writer.ports.len() as u16).flat_map(|port| writer.of_port(port)).collect();
+            let expired: Vec<u32> = all.into_iter().filter(|&entry| fdb.is_expired(entry, now_ns)).collect();
+            expired.iter().for_each(|&entry| fdb.forget(writer, entry));
+            writer.counts.expired += expired.len() as u64;
+            expired.len()
+        })
+    }
+
+    /// All addresses that have not expired, by port, VLAN and address.
+    pub fn dump(&self, now_ns: u64) -> Vec<Dump> {
+        let writer = self.lock();
+        let mut dumps: Vec<Dump> = (0..writer.ports.len() as u16)
+            .flat_map(|port| writer.of_port(port))
+            .filter(|&entry| !self.is_expired(entry, now_ns))
+            .map(|entry| {
+                let [high, low, a, b, c, d, e, f] =
+                    self.entries[entry as usize].key.load(Ordering::Relaxed).to_be_bytes();
+                let value = self.value(entry);
+                Dump {
+                    port: value.port(),
+                    vlan: u16::from_be_bytes([high, low]),
+                    mac: [a, b, c, d, e, f],
+                    age_s: value.age_ns(now_ns) / 1_000_000_000,
+                }
+            })
+            .collect();
+        dumps.sort();
+        dumps
+    }
+
+    /// Counts since the start.
+    pub fn stats(&self) -> Stats {
+        let writer = self.lock();
+        Stats { current: self.entries.len() - writer.free.len(), ..writer.counts }
+    }
+
+    #[inline]
+    fn head(&self, key: u64) -> &AtomicU32 {
+        &self.heads[self.secret.hash(&[key, 0]) as usize & (self.heads.len() - 1)]
+    }
+
+    fn value(&self, entry: u32) -> Value {
+        Value(self.entries[entry as usize].value.load(Ordering::Acquire))
+    }
+
+    fn is_expired(&self, entry: u32, now_ns: u64) -> bool {
+        self.value(entry).age_ns(now_ns) >= self.idle_ns
+    }
+
+    /// The entry with this key, and its value.
+    #[inline]
+    fn find(&self, head: &AtomicU32, key: u64) -> Option<(u32, Value)> {
+        for _ in 0..3 {
+            let version = self.version.load(Ordering::Acquire);
+            let found = self.find_in(head, key);
+            if found.is_some() {
+                return found;
+            }
+            fence(Ordering::Acquire);
+            if version & 1 == 0 && self.version.load(Ordering::Relaxed) == version {
+                break;
+            }
+            spin_loop();
+        }
+        None
+    }
+
+    #[inline]
+    fn find_in(&self, head: &AtomicU32, key: u64) -> Option<(u32, Value)> {
+        let mut at = head.load(Ordering::Acquire);
+        for _ in 0..CHAIN {
+            let entry = self.entries.get(at as usize)?;
+            if entry.key.load(Ordering::Acquire) == key {
+                let value = entry.value.load(Ordering::Acquire);
+                // A place that was given to another address meanwhile has another key, or had another value.
+                if entry.key.load(Ordering::Relaxed) == key {
+                    return Some((at, Value(value)));
+                }
+            }
+            at = entry.next.load(Ordering::Acquire);
+        }
+        None
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lock, if it is to be had soon.
+    fn try_lock(&self) -> Option<MutexGuard<'_, Writer>> {
+        for _ in 0..TRIES {
+            match self.writer.try_lock() {
+                Ok(writer) => return Some(writer),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => spin_loop(),
+            }
+        }
+        None
+    }
+
+    /// Runs `act` while the version is odd.
+    fn change<R>(&self, writer: &mut Writer, act: impl FnOnce(&Fdb, &mut Writer) -> R) -> R {
+        self.version.fetch_add(1, Ordering::AcqRel);
+        fence(Ordering::Release);
+        let result = act(self, writer);
+        self.version.fetch_add(1, Ordering::Release);
+        result
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn learn_slowly(&self, head: &AtomicU32, key: u64, port: u16, now_ns: u64) {
+        let Some(mut writer) = self.try_lock() else {
+            return;
+        };
+        let new = Value::new(port, now_ns);
+        self.change(&mut writer, |fdb, writer| match fdb.find_in(head, key) {
+            Some((entry, old)) => {
+                if old.age_ns(now_ns) >= fdb.idle_ns {
+                    writer.counts.expired += 1;
+                    writer.counts.learned += 1;
+                } else if old.port() != port {
+                    writer.counts.moved += 1;
+                }
+                writer.unlink(entry);
+                writer.append(entry, port, new);
+                fdb.entries[entry as usize].value.store(new.0, Ordering::Release);
+            }
+            None => {
+                let entry = fdb.make_room(writer, now_ns);
+                let place = &fdb.entries[entry as usize];
+                place.value.store(new.0, Ordering::Release);
+                place.key.store(key, Ordering::Release);
+                place.next.store(head.load(Ordering::Relaxed), Ordering::Release);
+                head.store(entry, Ordering::Release);
+                writer.append(entry, port, new);
+                writer.counts.learned += 1;
+            }
+        });
+    }
+
+    /// A free place, if need be of an address that has expired or is evicted.
+    fn make_room(&self, writer: &mut Writer, now_ns: u64) -> u32 {
+        if writer.free.is_empty() {
+            let oldest = (0..writer.ports.len() as u16).filter_map(|port| writer.first_of(port));
+            let expired: Option<u32> = oldest.into_iter().find(|&entry| self.is_expired(entry, now_ns));
+            match expired {
+                Some(entry) => {
+                    writer.counts.expired += 1;
+                    self.forget(writer, entry);
+                }
+                None => {
+                    writer.counts.evicted += 1;
+                    let entry = self.choose_victim(writer);
+                    self.forget(writer, entry);
+                }
+            }
+        }
+        writer.free.pop().unwrap_or(0)
+    }
+
+    /// The address not seen for longest, or nearly so, of the port with most.
+    fn choose_victim(&self, writer: &mut Writer) -> u32 {
+        let most = (0..writer.ports.len()).max_by_key(|&port| writer.ports[port].len).unwrap_or(0) as u16;
+        for _ in 0..CHANCES {
+            let entry = writer.ports[usize::from(most)].head;
+            let value = self.value(entry);
+            if value == writer.links[entry as usize].placed {
+                return entry;
+            }
+            writer.unlink(entry);
+            writer.append(entry, most, value);
+        }
+        writer.ports[usize::from(most)].head
+    }
+
+    /// Takes an address out of the table.
+    fn forget(&self, writer: &mut Writer, entry: u32) {
+        let place = &self.entries[entry as usize];
+        let mut link = self.head(place.key.load(Ordering::Relaxed));
+        while link.load(Ordering::Relaxed) != entry {
+            link = &self.entries[link.load(Ordering::Relaxed) as usize].next;
+        }
+        link.store(place.next.load(Ordering::Relaxed), Ordering::Release);
+        writer.unlink(entry);
+        writer.free.push(entry);
     }
 }
 
-/// Whether a switch keeps frames to this address to itself.
+impl Writer {
+    fn first_of(&self, port: u16) -> Option<u32> {
+        self.ports.get(usize::from(port)).map(|port| port.head).filter(|&entry| entry != END)
+    }
+
+    fn of_port(&self, port: u16) -> impl Iterator<Item = u32> {
+        let next = |&entry: &u32| Some(self.links[entry as usize].after).filter(|&after| after != END);
+        core::iter::successors(self.first_of(port), next)
+    }
+
+    fn unlink(&mut self, entry: u32) {
+        let Link { before, after, port, .. } = self.links[entry as usize];
+        let port = &mut self.ports[usize::from(port)];
+        port.len -= 1;
+        match self.links.get_mut(before as usize) {
+            Some(link) => link.after = after,
+            None => port.head = after,
+        }
+        match self.links.get_mut(after as usize) {
+            Some(link) => link.before = before,
+            None => port.tail = before,
+        }
+    }
+
+    fn append(&mut self, entry: u32, port: u16, placed: Value) {
+        let number = usize::from(port);
+        if number >= self.ports.len() {
+            self.ports.resize(number + 1, Port { head: END, tail: END, len: 0 });
+        }
+        let list = &mut self.ports[number];
+        self.links[entry as usize] = Link { before: list.tail, after: END, port, placed };
+        match self.links.get_mut(list.tail as usize) {
+            Some(link) => link.after = entry,
+            None => list.head = entry,
+        }
+        list.tail = entry;
+        list.len += 1;
+    }
+}
+
+/// Whether a switch keeps frames to this address to itself: those of 802.1D and of some vendors' link protocols.
 pub fn is_reserved(mac: &[u8; 6]) -> bool {
-    mac[..5] == [0x01, 0x80, 0xc2, 0, 0] && mac[5] < 16
+    match *mac {
+        [0x01, 0x80, 0xc2, 0x00, 0x00, last] => last < 0x10,
+        // Extreme: EDP, EAPS.
+        [0x00, 0xe0, 0x2b, 0x00, 0x00, last] => matches!(last, 0x00 | 0x04 | 0x06),
+        // Cisco: ISL; CFM, CDP and its like, PVST+; STP Uplink Fast.
+        [0x01, 0x00, 0x0c, 0x00, 0x00, 0x00] | [0x01, 0x00, 0x0c, 0xcd, 0xcd, 0xcd] => true,
+        [0x01, 0x00, 0x0c, 0xcc, 0xcc, last] => matches!(last, 0xc0..=0xc7 | 0xcc | 0xcd),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    const S: u64 = 1_000_000_000;
+    /// Wall-clock time, as captures have it.
+    const NOW: u64 = 1_700_000_000 * S;
+
+    fn mac(n: u32) -> [u8; 6] {
+        let [a, b, c, d] = n.to_be_bytes();
+        [2, 0, a, b, c, d]
+    }
+
+    #[test]
+    fn addresses_are_learned_by_vlan() {
+        let fdb = Fdb::new(100, 300);
+        fdb.learn(0, mac(1), 5, NOW);
+        fdb.learn(7, mac(1), 6, NOW);
+        assert_eq!(fdb.lookup(0, mac(1), NOW), Some(5));
+        assert_eq!(fdb.lookup(7, mac(1), NOW), Some(6));
+        assert_eq!((fdb.lookup(8, mac(1), NOW), fdb.lookup(0, mac(2), NOW)), (None, None));
+    }
+
+    #[test]
+    fn group_addresses_are_not_learned_but_zero_is() {
+        let fdb = Fdb::new(100, 300);
+        fdb.learn(0, [1, 0, 0, 0, 0, 1], 1, NOW);
+        fdb.learn(0, [0xff; 6], 1, NOW);
+        fdb.learn(0, [0; 6], 1, NOW);
+        assert_eq!((fdb.lookup(0, [0; 6], NOW), fdb.stats().current), (Some(1), 1));
+    }
+
+    #[test]
+    fn an_address_moves_at_once() {
+        let fdb = Fdb::new(100, 300);
+        for port in [1, 2, 1, 0xffff, 1] {
+            fdb.learn(0, mac(1), port, NOW);
+            assert_eq!(fdb.lookup(0, mac(1), NOW), Some(port));
+        }
+        let stats = fdb.stats();
+        assert_eq!((stats.current, stats.learned, stats.moved), (1, 1, 4));
+    }
+
+    #[test]
+    fn addresses_are_forgotten_after_the_idle_time() {
+        let fdb = Fdb::new(100, 300);
+        fdb.learn(0, mac(1), 1, NOW);
+        assert_eq!(fdb.lookup(0, mac(1), NOW + 300 * S - 512), Some(1));
+        assert_eq!(fdb.lookup(0, mac(1), NOW + 300 * S), None);
+        fdb.learn(0, mac(1), 1, NOW + 299 * S);
+        assert_eq!(fdb.lookup(0, mac(1), NOW + 598 * S), Some(1));
+        fdb.learn(0, mac(1), 2, NOW + 700 * S);
+        let stats = fdb.stats();
+        assert_eq!((stats.learned, stats.expired, stats.moved), (2, 1, 0), "that was no move");
+        fdb.learn(0, mac(2), 2, NOW + 900 * S);
+        assert_eq!((fdb.sweep(NOW + 1_000 * S), fdb.stats().current, fdb.stats().expired), (1, 1, 2));
+    }
+
+    #[test]
+    fn being_seen_is_written_once_a_second() {
+        let fdb = Fdb::new(100, 300);
+        fdb.learn(0, mac(1), 1, NOW);
+        let value = |fdb: &Fdb| fdb.value(0);
+        let first = value(&fdb);
+        fdb.learn(0, mac(1), 1, NOW + S - 512);
+        assert!(value(&fdb) == first);
+        fdb.learn(0, mac(1), 1, NOW + S);
+        assert!(value(&fdb) != first);
+    }
+
+    #[test]
+    fn a_port_that_makes_addresses_up_pushes_out_its_own() {
+        let fdb = Fdb::new(10, 300);
+        fdb.learn(0, mac(1000), 2, NOW);
+        for n in 0..20 {
+            fdb.learn(0, mac(n), 1, NOW + u64::from(n));
+        }
+        assert_eq!(fdb.lookup(0, mac(1000), NOW), Some(2));
+        let left: Vec<_> = (0..20).filter(|&n| fdb.lookup(0, mac(n), NOW).is_some()).collect();
+        assert_eq!(left, (11..20).collect::<Vec<_>>(), "the oldest went first");
+        assert_eq!((fdb.stats().evicted, fdb.stats().current), (11, 10));
+    }
+
+    #[test]
+    fn what_was_seen_lately_stays() {
+        let fdb = Fdb::new(10, 300);
+        for n in 0..10 {
+            fdb.learn(0, mac(n), 1, NOW);
+        }
+        fdb.learn(0, mac(0), 1, NOW + 5 * S);
+        fdb.learn(0, mac(100), 1, NOW + 6 * S);
+        assert_eq!((fdb.lookup(0, mac(0), NOW), fdb.lookup(0, mac(1), NOW)), (Some(1), None));
+    }
+
+    #[test]
+    fn expired_addresses_make_room_before_others() {
+        let fdb = Fdb::new(10, 300);
+        fdb.learn(0, mac(100), 3, NOW);
+        for n in 0..9 {
+            fdb.learn(0, mac(n), 1, NOW + 200 * S);
+        }
+        fdb.learn(0, mac(50), 1, NOW + 301 * S);
+        assert_eq!((fdb.stats().expired, fdb.stats().evicted, fdb.stats().current), (1, 0, 10));
+    }
+
+    #[test]
+    fn flush_forgets_all_and_places_are_used_again() {
+        let fdb = Fdb::new(8192, 300);
+        for round in 0..3 {
+            for n in 0..8192 {
+                fdb.learn(1, mac(n), (n % 7) as u16, NOW);
+            }
+            assert_eq!(fdb.dump(NOW).len(), 8192, "round {round}");
+            fdb.flush();
+            assert_eq!((fdb.dump(NOW).len(), fdb.stats().current), (0, 0));
+            assert_eq!(fdb.lookup(1, mac(5), NOW), None);
+        }
+        assert_eq!(fdb.stats().evicted, 0);
+    }
+
+    #[test]
+    fn a_dump_reads_like_open_vswitchs() {
+        let fdb = Fdb::new(10, 300);
+        fdb.learn(10, [0x50, 0x54, 0, 0, 0, 5], 2, NOW);
+        fdb.learn(0, [0x50, 0x54, 0, 0, 0, 1], 1, NOW + 3 * S);
+        let lines: Vec<_> = fdb.dump(NOW + 12 * S).iter().map(ToString::to_string).collect();
+        assert_eq!(lines, ["    1     0  50:54:00:00:00:01    9", "    2    10  50:54:00:00:00:05   12"]);
+    }
+
+    #[test]
+    fn random_use_equals_a_map() {
+        let fdb = Fdb::new(1000, 300);
+        let mut model: HashMap<(u16, u32), (u16, u64)> = HashMap::new();
+        let (mut state, mut now) = (1u64, NOW);
+        for _ in 0..200_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let (n, vlan, port) = ((state >> 33) as u32 % 200, (state >> 41) as u16 % 3, (state >> 50) as u16 % 4);
+            now += (state >> 60) * S / 4;
+            let known = model.get(&(vlan, n)).filter(|(_, seen)| now - seen < 300 * S);
+            // Ages are kept to the second: leave out what is about to expire.
+            if known.is_none_or(|(_, seen)| now - seen < 298 * S) {
+                assert_eq!(fdb.lookup(vlan, mac(n), now), known.map(|(port, _)| *port));
+            }
+            if port < 3 && n % 3 == 0 {
+                fdb.learn(vlan, mac(n), port, now);
+                model.insert((vlan, n), (port, now));
+            }
+        }
+    }
+
+    #[test]
+    fn two_threads_learn_and_look_up() {
+        let fdb = Fdb::new(300, 300);
+        std::thread::scope(|scope| {
+            for thread in 0..2u32 {
+                let fdb = &fdb;
+                scope.spawn(move || {
+                    for round in 0..30_000u32 {
+                        let n = round * 7 % 400;
+                        fdb.learn(0, mac(n), (n + 1) as u16, NOW);
+                        if let Some(port) = fdb.lookup(0, mac(n + thread), NOW) {
+                            assert_eq!(u32::from(port), n + thread + 1, "the port of another address");
+                        }
+                        if round % 10_000 == 9_999 {
+                            fdb.flush();
+                        }
+                    }
+                });
+            }
+        });
+        for dump in fdb.dump(NOW) {
+            assert_eq!(fdb.lookup(0, dump.mac, NOW), Some(dump.port));
+        }
+        assert!(fdb.stats().current <= 300);
+    }
+
+    #[test]
+    fn reserved_addresses() {
+        for last in 0..=255 {
+            assert_eq!(is_reserved(&[0x01, 0x80, 0xc2, 0, 0, last]), last < 16);
+            assert_eq!(is_reserved(&[0x00, 0xe0, 0x2b, 0, 0, last]), [0, 4, 6].contains(&last));
+            let cisco = (0xc0..=0xc7).contains(&last) || last == 0xcc || last == 0xcd;
+            assert_eq!(is_reserved(&[0x01, 0x00, 0x0c, 0xcc, 0xcc, last]), cisco);
+        }
+        assert!(is_reserved(&[0x01, 0, 0x0c, 0, 0, 0]) && is_reserved(&[0x01, 0, 0x0c, 0xcd, 0xcd, 0xcd]));
+        assert!(!is_reserved(&[0xff; 6]) && !is_reserved(&[0; 6]) && !is_reserved(&[1, 0, 0x5e, 0, 0, 1]));
+    }
 }

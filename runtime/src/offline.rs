@@ -64,9 +64,6 @@ impl Buffers for Heap {
         self.get_mut(pkt).holders += 1;
         Some(pkt)
     }
-    fn strip_tag(&mut self, pkt: Handle) {
-        self.get_mut(pkt).data.drain(12..16);
-    }
     fn free(&mut self, pkt: Handle) {
         let packet = self.get_mut(pkt);
         assert!(packet.holders > 0, "a packet is freed once by each holder");

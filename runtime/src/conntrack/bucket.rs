@@ -11,9 +11,6 @@ use super::memory::AllZero;
 /// Places in a bucket.
 pub const PLACES: usize = 8;
 
-const LANES: u64 = 0x0001_0001_0001_0001;
-const LOW15: u64 = 0x7fff * LANES;
-
 /// Eight places.
 #[repr(C, align(64))]
 pub struct Bucket {
@@ -36,26 +33,53 @@ pub fn tag(hash: u64) -> u16 {
     (hash >> 48) as u16 | 1
 }
 
-/// The highest bit of every lane of 16 bits that equals `tag`, exactly.
+/// Which of eight lanes of 16 bits equal `tag`: bit `i` for lane `i`.
 #[inline(always)]
-fn equal_lanes(lanes: u64, tag: u16) -> u64 {
-    let difference = lanes ^ u64::from(tag).wrapping_mul(LANES);
-    !(((difference & LOW15) + LOW15) | difference | LOW15)
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn equal_lanes(lanes: [u64; 2], tag: u16) -> u32 {
+    use core::arch::x86_64::*;
+
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    fn equal([low, high]: [u64; 2], tag: u16) -> u32 {
+        let lanes = _mm_set_epi64x(high as i64, low as i64);
+        let equal = _mm_cmpeq_epi16(lanes, _mm_set1_epi16(tag as i16));
+        _mm_movemask_epi8(_mm_packs_epi16(equal, _mm_setzero_si128())) as u32
+    }
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { equal(lanes, tag) }
+}
+
+/// Which of eight lanes of 16 bits equal `tag`: bit `i` for lane `i`.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+fn equal_lanes(lanes: [u64; 2], tag: u16) -> u32 {
+    (0..PLACES).filter(|lane| (lanes[lane / 4] >> (lane % 4 * 16)) as u16 == tag).fold(0, |set, lane| set | 1 << lane)
 }
 
 impl Bucket {
+    #[inline(always)]
+    fn places(&self, tag: u16) -> u32 {
+        equal_lanes(self.tags.each_ref().map(|tags| tags.load(Ordering::Acquire)), tag)
+    }
+
+    /// The first entry with this tag, without looking at more.
+    #[inline(always)]
+    pub fn first(&self, tag: u16) -> Option<u32> {
+        let places = self.places(tag);
+        let entry = self.entries[places.trailing_zeros() as usize % PLACES].load(Ordering::Relaxed);
+        (places != 0).then_some(entry)
+    }
+
     /// The first entry with this tag that `wanted` accepts.
     #[inline(always)]
     pub fn find(&self, tag: u16, mut wanted: impl FnMut(u32) -> bool) -> Option<u32> {
-        for half in 0..2 {
-            let mut lanes = equal_lanes(self.tags[half].load(Ordering::Acquire), tag);
-            while lanes != 0 {
-                let entry = self.entries[half * 4 + (lanes.trailing_zeros() / 16 & 3) as usize].load(Ordering::Relaxed);
-                if wanted(entry) {
-                    return Some(entry);
-                }
-                lanes &= lanes - 1;
+        let mut places = self.places(tag);
+        while places != 0 {
+            let entry = self.entries[places.trailing_zeros() as usize % PLACES].load(Ordering::Relaxed);
+            if wanted(entry) {
+                return Some(entry);
             }
+            places &= places - 1;
         }
         None
     }
@@ -70,10 +94,8 @@ impl Bucket {
     /// An empty place.
     #[inline]
     pub fn empty(&self) -> Option<usize> {
-        (0..2).find_map(|half| {
-            let lanes = equal_lanes(self.tags[half].load(Ordering::Relaxed), 0);
-            (lanes != 0).then(|| half * 4 + (lanes.trailing_zeros() / 16) as usize)
-        })
+        let places = self.places(0);
+        (places != 0).then_some(places.trailing_zeros() as usize)
     }
 
     /// Fills a place.
@@ -142,14 +164,14 @@ mod tests {
 
     #[test]
     fn lanes_are_compared_exactly() {
-        for lane in 0..4 {
+        for lane in 0..8 {
             for tag in [1u16, 2, 0x7fff, 0x8000, 0x8001, 0xffff] {
                 let others = [tag.wrapping_add(1), tag ^ 0x8000, 0, tag.wrapping_sub(1)];
-                let mut lanes = 0;
-                for (i, other) in others.into_iter().enumerate() {
-                    lanes |= u64::from(if i == lane { tag } else { other }) << (i * 16);
+                let mut lanes = [0; 2];
+                for i in 0..8 {
+                    lanes[i / 4] |= u64::from(if i == lane { tag } else { others[i % 4] }) << (i % 4 * 16);
                 }
-                assert_eq!(equal_lanes(lanes, tag), 0x8000 << (lane * 16), "{tag:#x} in lane {lane}");
+                assert_eq!(equal_lanes(lanes, tag), 1 << lane, "{tag:#x} in lane {lane}");
             }
         }
     }
@@ -175,6 +197,7 @@ mod tests {
         bucket.clear(3);
         assert_eq!((bucket.empty(), bucket.get(3), bucket.get(4)), (Some(3), None, Some((5, 4))));
         assert_eq!(bucket.find(6, |entry| entry > 1), Some(5));
+        assert_eq!((bucket.first(6), bucket.first(5), bucket.first(7)), (Some(1), Some(0), None));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub mod ctl {
 }
 use ctl::{DOOMED, LABELLED, LIVE, LOCKED, REPLIED, SWAPPED, VERSION};
 
-/// Writes that would prolong a life by less than this are left out: the clock of connections has milliseconds.
+/// Between workers, writes that would prolong a life by less than this are left out: the clock of connections has milliseconds.
 const TICK_NS: u64 = 1_000_000;
 
 /// A connection with a key of `K` words.
@@ -109,18 +109,16 @@ impl<const K: usize> Entry<K> {
         self.expires.load(Ordering::Relaxed)
     }
 
-    /// Whether [`Entry::refresh`] would write.
+    /// Whether a new end is so near to the old that it need not be written.
     #[inline(always)]
-    pub fn would_refresh(&self, expires: u64) -> bool {
-        expires.wrapping_sub(self.expires()) >= TICK_NS
+    pub fn ends_about(&self, expires: u64) -> bool {
+        expires.wrapping_sub(self.expires()) < TICK_NS
     }
 
     /// Sets when it ends.
     #[inline(always)]
-    pub fn refresh(&self, expires: u64) {
-        if self.would_refresh(expires) {
-            self.expires.store(expires, Ordering::Relaxed);
-        }
+    pub fn set_expires(&self, expires: u64) {
+        self.expires.store(expires, Ordering::Relaxed);
     }
 
     /// Its mark.
@@ -158,19 +156,13 @@ impl<const K: usize> Entry<K> {
         )
     }
 
-    /// Sets TCP's words where they differ: what is unchanged stays unwritten, and its line clean.
+    /// Sets TCP's words.
     #[inline(always)]
-    pub fn set_tcp(&self, swapped: bool, old: (u64, u64, u64), new: (u64, u64, u64)) {
+    pub fn set_tcp(&self, swapped: bool, (src, dst, rest): (u64, u64, u64)) {
         let end = usize::from(swapped);
-        if old.0 != new.0 {
-            self.seq[end].store(new.0, Ordering::Relaxed);
-        }
-        if old.1 != new.1 {
-            self.seq[1 - end].store(new.1, Ordering::Relaxed);
-        }
-        if old.2 != new.2 {
-            self.set_rest(new.2.rotate_left(32 * end as u32));
-        }
+        self.seq[end].store(src, Ordering::Relaxed);
+        self.seq[1 - end].store(dst, Ordering::Relaxed);
+        self.set_rest(rest.rotate_left(32 * end as u32));
     }
 
     /// Makes a free entry, which nobody can find yet, live.
@@ -181,10 +173,7 @@ impl<const K: usize> Entry<K> {
         self.expires.store(expires, Ordering::Relaxed);
         self.mark.store(0, Ordering::Relaxed);
         self.extension.store(0, Ordering::Relaxed);
-        let end = usize::from(swapped);
-        self.seq[end].store(tcp.0, Ordering::Relaxed);
-        self.seq[1 - end].store(tcp.1, Ordering::Relaxed);
-        self.set_rest(tcp.2.rotate_left(32 * end as u32));
+        self.set_tcp(swapped, tcp);
         let version = self.ctl.load(Ordering::Relaxed) & !(VERSION - 1);
         let bits = LIVE | if swapped { SWAPPED } else { 0 };
         self.ctl.store(version.wrapping_add(VERSION) | bits, Ordering::Release);

@@ -36,7 +36,8 @@ pub fn about(message: &[u8], outer: Ends, zone: u16, key6: &mut Key6) -> Result<
         (Ends::V6(src, dst), Transport::Ports(from, to)) => src == dst && from == to,
         _ => false,
     };
-    Ok((key4, swapped != !is_own))
+    let against = if is_own { swapped } else { !swapped };
+    Ok((key4, against))
 }
 
 fn quoted4(quoted: &[u8], outer_to: u32) -> Option<(Ends, u8, Transport)> {

@@ -26,6 +26,7 @@ pub const NONE: u32 = u32::MAX;
 pub struct Local {
     credits: usize,
     kept: [Vec<u32>; 2],
+    /// Its counts.
     pub counters: Arc<Padded<Counters>>,
 }
 
@@ -33,7 +34,6 @@ pub struct Local {
 pub struct Ask<'a> {
     pub parsed: &'a Parsed,
     pub options: &'a [u8],
-    pub hash: u64,
     pub point: &'a CtPoint,
     pub now_ns: u64,
 }
@@ -84,8 +84,9 @@ impl Local {
         {
             return tracked;
         }
+        let hash = table.hash(key);
         loop {
-            let Some(number) = table.find(key, ask.hash) else {
+            let Some(number) = table.find(key, hash) else {
                 match self.open(ct, table, key, ask) {
                     Ok(tracked) => return tracked,
                     Err(Inserted::Found(_)) => continue, // another worker was faster: this packet belongs to what it made
@@ -182,7 +183,7 @@ impl Local {
             table.entry(number).init(key, ask.parsed.swapped, expires, words);
             tracked.conn = number;
             tracked = decorate(ct, table, key, tracked, ask.point);
-            match table.insert(key, ask.hash, number) {
+            match table.insert(key, table.hash(key), number) {
                 Inserted::New => self.counters.0.created.add(1),
                 other => {
                     table.entry(number).claim(|| true);

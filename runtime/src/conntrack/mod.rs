@@ -30,24 +30,24 @@
 //! **To come.** Translation, helpers, fragments, SCTP's states, limits and time-outs by zone. An entry has room for the
 //! number of a record with what few connections need.
 
-pub mod bucket;
-pub mod checksum;
-pub mod dump;
-pub mod entry;
-pub mod hash;
-pub mod icmp_error;
-pub mod key;
-pub mod local;
-pub mod memory;
-pub mod other;
-pub mod parse;
-pub mod slab;
-pub mod stats;
-pub mod sweep;
-pub mod table;
-pub mod tcp;
-pub mod tracker;
-pub mod visit;
+mod bucket;
+mod checksum;
+mod dump;
+mod entry;
+pub(crate) mod hash;
+mod icmp_error;
+mod key;
+mod local;
+mod memory;
+mod other;
+mod parse;
+mod slab;
+mod stats;
+mod sweep;
+mod table;
+mod tcp;
+mod tracker;
+mod visit;
 
 #[cfg(test)]
 mod tests;
@@ -55,9 +55,11 @@ mod tests;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use dump::Dump;
-pub use other::Timeouts;
+pub use key::{L4, Tuple};
+pub use other::{Timeouts, Timer};
 pub use parse::Invalid;
 pub use stats::Stats;
+pub use tcp::State;
 pub use tracker::Tracker;
 
 use crate::sync::Padded;

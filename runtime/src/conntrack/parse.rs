@@ -151,30 +151,30 @@ pub fn plain(data: &[u8], zone: u16, parsed: &mut Parsed) -> bool {
     let Some(head) = data.first_chunk::<54>() else {
         return false;
     };
-    let total = usize::from(u16::from_be_bytes(field(head, 16)));
-    let kind = u32::from(u16::from_be_bytes(field(head, 12))) << 8 | u32::from(head[14] & 15);
+    // Type, version and header length, TOS, total length, identifier: all in one word.
+    let lead = u64::from_le_bytes(field(head, 12));
+    let total = usize::from(((lead >> 32) as u16).swap_bytes());
     let fragment = u16::from_ne_bytes(field(head, 20)) & 0x3fff_u16.to_be();
     let ip = Sum::default().eight(field(head, 14)).eight(field(head, 22)).four(field(head, 30));
-    if kind != u32::from(header::IPV4) << 8 | 5 || fragment != 0 || !ip.is_right() {
+    let (addresses, ports) = (u64::from_be_bytes(field(head, 26)), u32::from_be_bytes(field(head, 34)));
+    let (from, to) = ((ports >> 16) as u16, ports as u16);
+    // IPv4, five words of header: `& 0f` leaves out the version, which is not checked.
+    let is_plain = (lead & 0x0f_ffff == 0x05_0008) & (fragment == 0) & (from != 0) & (to != 0) & ip.is_right();
+    if !is_plain {
         return false;
     }
     let Some(payload) = data.get(34..14 + total) else {
         return false;
     };
-    let (addresses, ports) = (u64::from_be_bytes(field(head, 26)), u32::from_be_bytes(field(head, 34)));
-    let (from, to) = ((ports >> 16) as u16, ports as u16);
     let proto = head[23];
-    if from == 0 || to == 0 {
-        return false;
-    }
     let pseudo = Sum::default().eight(field(head, 26)).number(u32::from(proto));
     if proto == proto::UDP {
         let len = usize::from(u16::from_be_bytes(field(head, 38)));
-        let Some(datagram) = payload.get(..len) else {
+        if len < 8 || len > payload.len() {
             return false;
-        };
+        }
         let is_summed = field(head, 40) != [0, 0];
-        if len < 8 || (is_summed && !pseudo.number(len as u32).slice(datagram).is_right()) {
+        if is_summed && !pseudo.number(len as u32).slice(&payload[..len]).is_right() {
             return false;
         }
         parsed.class = Class::Other;
@@ -325,10 +325,10 @@ fn transport(payload: &[u8], proto: u8, ends: Ends) -> Result<(Transport, Class)
         }
         proto::UDP => {
             let len = header::load16(payload, 4) as usize;
-            check(payload.len() >= 8 && len >= 8, Invalid::Length)?;
-            let payload = payload.get(..len).ok_or(Invalid::Length)?;
+            check((8..=payload.len()).contains(&len), Invalid::Length)?;
             let unsummed = !v6 && header::load16(payload, 6) == 0;
-            check(unsummed || ends.pseudo(proto, len).slice(payload).is_right(), Invalid::Checksum)?;
+            // Over all of IP's payload, as Open vSwitch and the kernel do, even where UDP says that it is shorter.
+            check(unsummed || ends.pseudo(proto, payload.len()).slice(payload).is_right(), Invalid::Checksum)?;
             Ok((ports(payload)?, Class::Other))
         }
         proto::SCTP => {

@@ -124,14 +124,6 @@ impl<const K: usize> Table<K> {
         &self.entries[number as usize]
     }
 
-    /// Asks for the lines of an entry.
-    #[inline(always)]
-    pub fn prefetch_entry(&self, number: u32) {
-        if let Some(entry) = self.entries.get(number as usize) {
-            prefetch(entry);
-        }
-    }
-
     /// Label of entry `number`, high then low half.
     pub fn label(&self, number: u32) -> [u64; 2] {
         self.labels[number as usize].0.each_ref().map(|half| half.load(Ordering::Relaxed))
@@ -167,18 +159,22 @@ impl<const K: usize> Table<K> {
         Shape(self.shape.load(Ordering::Acquire))
     }
 
-    /// Asks for the line of a hash's bucket.
+    /// The bucket of a hash, whose line is asked for, and its tag.
     #[inline(always)]
-    pub fn prefetch_bucket(&self, shape: Shape, hash: u64) {
-        if let Some(bucket) = self.buckets.get(shape.bucket(hash)) {
+    pub fn approach(&self, shape: Shape, hash: u64) -> (u32, u16) {
+        let number = shape.bucket(hash);
+        if let Some(bucket) = self.buckets.get(number) {
             prefetch(bucket);
         }
+        (number as u32, tag(hash))
     }
 
-    /// The first entry in a hash's first bucket whose tag fits: a guess, to be proven by its key.
+    /// The first entry in a bucket whose tag fits, whose lines are asked for: a guess, to be proven by its key.
     #[inline(always)]
-    pub fn guess(&self, shape: Shape, hash: u64) -> Option<u32> {
-        self.buckets.get(shape.bucket(hash))?.find(tag(hash), |_| true)
+    pub fn guess(&self, bucket: u32, tag: u16) -> Option<u32> {
+        let number = self.buckets.get(bucket as usize)?.first(tag)?;
+        prefetch(self.entries.get(number as usize)?);
+        Some(number)
     }
 
     /// The live entry with this key. It may have expired.
@@ -333,7 +329,7 @@ impl<const K: usize> Table<K> {
         let mut content = [(0u16, 0u32); MOST];
         let mut n = 0;
         for place in self.chain(old).flat_map(|bucket| (0..PLACES).filter_map(|place| bucket.get(place))) {
-            self.prefetch_entry(place.1);
+            prefetch(self.entry(place.1));
             content[n] = place;
             n += 1;
         }

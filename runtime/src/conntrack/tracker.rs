@@ -10,23 +10,38 @@ use pipec_abi::{BURST, Burst, CtPoint, CtView};
 use super::Conntrack;
 use super::key::{Key, Key6};
 use super::local::{Ask, Local, NONE, Tracked};
+use super::other::Timer;
 use super::parse::{Class, Invalid, Parsed, general, parse, plain};
 use super::sweep;
-use super::table::Table;
-use super::visit::{Visit, decorate, glance_tcp, visit, visit_other};
+use super::visit::{Visit, glance_other, glance_tcp, visit};
 
 /// What is known of one packet of the burst.
 #[derive(Clone, Copy)]
 struct Slot {
     parsed: Parsed,
-    hash: u64,
-    /// The entry it probably belongs to.
-    guess: u32,
-    /// The entry it belongs to, once tracked.
+    /// Its bucket.
+    bucket: u32,
+    /// Its entry: the one it probably belongs to, and once tracked the one it does.
     conn: u32,
-    /// Its state, once tracked.
+    /// Its state, once tracked; 0 before.
     state: u32,
     zone: u16,
+    tag: u16,
+    /// The way it takes through [`Tracker::ct`].
+    route: Route,
+}
+
+/// Ways through [`Tracker::ct`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Route {
+    /// With a look-up.
+    Slow,
+    /// A plain TCP segment with a guess.
+    Tcp,
+    /// A plain packet of another protocol with a guess.
+    Other,
+    /// Any packet with a guess.
+    Odd,
 }
 
 /// Looks at packets for one worker.
@@ -35,11 +50,6 @@ pub struct Tracker {
     now_ns: u64,
     /// Packets whose slot is filled.
     ready: u32,
-    /// Packets that were tracked, in the zone of their slot.
-    done: u32,
-    /// Packets whose slot has a guess and that were not tracked: the plain ones, and the others.
-    guessed: u32,
-    guessed_odd: u32,
     swept_ns: u64,
     slots: [Slot; BURST],
     keys6: [Key6; BURST],
@@ -53,15 +63,19 @@ impl Tracker {
     /// When there are as many as the configuration has workers.
     pub fn new(ct: Arc<Conntrack>) -> Tracker {
         let counters = ct.enter();
-        let slot =
-            Slot { parsed: Parsed::invalid(Invalid::NotIp), hash: 0, guess: NONE, conn: NONE, state: 0, zone: 0 };
+        let slot = Slot {
+            parsed: Parsed::invalid(Invalid::NotIp),
+            bucket: 0,
+            conn: NONE,
+            state: 0,
+            zone: 0,
+            tag: 0,
+            route: Route::Slow,
+        };
         Tracker {
             ct,
             now_ns: 0,
             ready: 0,
-            done: 0,
-            guessed: 0,
-            guessed_odd: 0,
             swept_ns: 0,
             slots: [slot; BURST],
             keys6: [[0; 5]; BURST],
@@ -78,9 +92,6 @@ impl Tracker {
     #[inline]
     pub fn begin(&mut self, now_ns: u64) {
         self.ready = 0;
-        self.done = 0;
-        self.guessed = 0;
-        self.guessed_odd = 0;
         self.now_ns = now_ns;
         let since = now_ns.wrapping_sub(self.swept_ns);
         if since >= sweep::PAUSE_NS {
@@ -105,24 +116,20 @@ impl Tracker {
             let slot = &mut slots[i];
             if plain(burst.bytes(i), zone, &mut slot.parsed) {
                 slot.zone = zone;
-                slot.hash = ct.v4.hash(&slot.parsed.key4);
-                ct.v4.prefetch_bucket(shape, slot.hash);
+                slot.state = 0;
+                (slot.bucket, slot.tag) = ct.v4.approach(shape, ct.v4.hash(&slot.parsed.key4));
             } else {
                 odd |= 1 << i;
             }
         }
-        let mut guessed = 0;
         for i in ones(set & !odd) {
             let slot = &mut slots[i];
-            let guess = ct.v4.guess(shape, slot.hash);
-            guessed |= u32::from(guess.is_some()) << i;
-            slot.guess = guess.unwrap_or(NONE);
-            ct.v4.prefetch_entry(slot.guess);
+            let guess = ct.v4.guess(slot.bucket, slot.tag);
+            let route = if slot.parsed.class == Class::Tcp { Route::Tcp } else { Route::Other };
+            slot.route = if guess.is_some() { route } else { Route::Slow };
+            slot.conn = guess.unwrap_or(NONE);
         }
         self.ready |= set;
-        self.done &= !set;
-        self.guessed = self.guessed & !set | guessed;
-        self.guessed_odd &= !set;
         if odd != 0 {
             self.prepare_slowly(burst, odd, zone);
         }
@@ -137,27 +144,22 @@ impl Tracker {
             let slot = &mut slots[i];
             slot.parsed = general(burst.bytes(i), zone, ct.config.vlan_limit, &mut keys6[i]);
             slot.zone = zone;
-            if slot.parsed.v6 {
-                slot.hash = ct.v6.hash(&keys6[i]);
-                ct.v6.prefetch_bucket(shape6, slot.hash);
+            slot.state = 0;
+            (slot.bucket, slot.tag) = if slot.parsed.v6 {
+                ct.v6.approach(shape6, ct.v6.hash(&keys6[i]))
             } else {
-                slot.hash = ct.v4.hash(&slot.parsed.key4);
-                ct.v4.prefetch_bucket(shape4, slot.hash);
-            }
+                ct.v4.approach(shape4, ct.v4.hash(&slot.parsed.key4))
+            };
         }
         for i in ones(set) {
             let slot = &mut slots[i];
-            let (hash, guess) = (slot.hash, &mut slot.guess);
-            if slot.parsed.v6 {
-                *guess = ct.v6.guess(shape6, hash).unwrap_or(NONE);
-                ct.v6.prefetch_entry(*guess);
-            } else if slot.parsed.class != Class::Invalid {
-                *guess = ct.v4.guess(shape4, hash).unwrap_or(NONE);
-                ct.v4.prefetch_entry(*guess);
-            } else {
-                *guess = NONE;
-            }
-            self.guessed_odd |= u32::from(*guess != NONE) << i;
+            let guess = match slot.parsed.v6 {
+                _ if slot.parsed.class == Class::Invalid => None,
+                true => ct.v6.guess(slot.bucket, slot.tag),
+                false => ct.v4.guess(slot.bucket, slot.tag),
+            };
+            slot.route = if guess.is_some() { Route::Odd } else { Route::Slow };
+            slot.conn = guess.unwrap_or(NONE);
         }
     }
 
@@ -166,89 +168,80 @@ impl Tracker {
     pub fn ct(&mut self, view: &mut CtView, burst: &mut Burst, i: usize, point: &CtPoint, zone: u16) -> u32 {
         let i = i % BURST;
         let slot = &self.slots[i];
-        let is_plain = point.flags & (CtPoint::FRESH | CtPoint::FORCE) == 0 && slot.zone == zone;
-        if self.guessed >> i & 1 == 0 || !is_plain {
+        let is_usual = point.flags & (CtPoint::FRESH | CtPoint::FORCE) == 0 && slot.zone == zone;
+        if self.ready >> i & 1 == 0 || !is_usual {
             return self.ct_slowly(view, burst, i, point, zone);
         }
-        if slot.parsed.class == Class::Tcp {
-            self.ct_tcp(view, burst, i, point)
-        } else {
-            self.ct_other(view, burst, i, point)
+        match (slot.route, self.ct.shared) {
+            (Route::Tcp, false) => self.ct_tcp::<false>(view, burst, i, point),
+            (Route::Other, false) => self.ct_other::<false>(view, burst, i, point),
+            (Route::Tcp, true) => self.ct_tcp::<true>(view, burst, i, point),
+            (Route::Other, true) => self.ct_other::<true>(view, burst, i, point),
+            (Route::Odd, _) => self.ct_odd(view, burst, i, point),
+            (Route::Slow, _) => self.ct_slowly(view, burst, i, point, zone),
         }
     }
 
     /// [`Tracker::ct`] for a plain TCP segment with a guess.
     #[inline(never)]
-    fn ct_tcp(&mut self, view: &mut CtView, burst: &mut Burst, i: usize, point: &CtPoint) -> u32 {
-        let Tracker { ct, slots, .. } = self;
-        let Slot { parsed, guess, .. } = &slots[i];
-        let visit = glance_tcp(ct, ct.v4.entry(*guess), &parsed.key4, parsed, self.now_ns);
-        match visit.and_then(|visit| accept(ct, &ct.v4, &parsed.key4, &slots[i], visit, view, point)) {
-            Some(state) => self.settled(i, state),
-            None => self.ct_slowly(view, burst, i, point, self.slots[i].zone),
-        }
+    fn ct_tcp<const SHARED: bool>(&mut self, view: &mut CtView, burst: &Burst, i: usize, point: &CtPoint) -> u32 {
+        let (slot, now_ns) = (&self.slots[i], self.now_ns);
+        let expires = self.ct.config.timeouts.expiry(Timer::TcpEstablished, now_ns);
+        let entry = self.ct.v4.entry(slot.conn);
+        let visit = glance_tcp::<2, SHARED>(entry, &slot.parsed.key4, &slot.parsed, now_ns, expires);
+        self.end_plain(view, burst, i, point, visit)
     }
 
     /// [`Tracker::ct`] for a plain packet of another protocol with a guess.
     #[inline(never)]
-    fn ct_other(&mut self, view: &mut CtView, burst: &mut Burst, i: usize, point: &CtPoint) -> u32 {
-        let Tracker { ct, slots, .. } = self;
-        let Slot { parsed, guess, .. } = &slots[i];
-        let visit = visit_other(ct, ct.v4.entry(*guess), &parsed.key4, parsed, self.now_ns);
-        match accept(ct, &ct.v4, &parsed.key4, &slots[i], visit, view, point) {
-            Some(state) => self.settled(i, state),
-            None => self.ct_slowly(view, burst, i, point, self.slots[i].zone),
-        }
+    fn ct_other<const SHARED: bool>(&mut self, view: &mut CtView, burst: &Burst, i: usize, point: &CtPoint) -> u32 {
+        let (slot, now_ns) = (&self.slots[i], self.now_ns);
+        let expires = self.ct.config.timeouts.expiry(Timer::OtherBoth, now_ns);
+        let entry = self.ct.v4.entry(slot.conn);
+        let visit = glance_other::<2, SHARED>(entry, &slot.parsed.key4, &slot.parsed, now_ns, expires);
+        self.end_plain(view, burst, i, point, visit)
     }
 
-    /// [`Tracker::ct`] for any packet with a guess; nothing if the guess is wrong, or more is to be done.
-    fn ct_odd(&self, view: &mut CtView, burst: &Burst, i: usize, point: &CtPoint) -> Option<u32> {
-        let Tracker { ct, slots, keys6, .. } = self;
-        let slot = &slots[i];
-        let Slot { parsed, guess, .. } = slot;
-        let options = options(burst, i, parsed);
-        if parsed.v6 {
-            let visit = visit(ct, ct.v6.entry(*guess), &keys6[i], parsed, options, self.now_ns);
-            accept(ct, &ct.v6, &keys6[i], slot, visit, view, point)
-        } else {
-            let visit = visit(ct, ct.v4.entry(*guess), &parsed.key4, parsed, options, self.now_ns);
-            accept(ct, &ct.v4, &parsed.key4, slot, visit, view, point)
-        }
-    }
-
-    /// Remembers what the guess turned out to be.
+    /// Shows what came of a glance at a guess; if nothing, goes on slowly.
     #[inline(always)]
-    fn settled(&mut self, i: usize, state: u32) -> u32 {
+    fn end_plain(&mut self, view: &mut CtView, burst: &Burst, i: usize, point: &CtPoint, visit: Option<Visit>) -> u32 {
         let slot = &mut self.slots[i];
+        let Some(Visit::Seen(state, mark, labelled)) = visit else {
+            return self.ct_slowly(view, burst, i, point, self.slots[i].zone);
+        };
         slot.state = state;
-        slot.conn = slot.guess;
-        self.done |= 1 << i;
-        self.guessed &= !(1 << i);
+        slot.route = Route::Slow;
+        if labelled | (point.flags & CtPoint::COMMIT != 0) {
+            // Its state is known now, so the long way only does what is left.
+            return self.ct_slowly(view, burst, i, point, self.slots[i].zone);
+        }
+        *view = CtView { state, zone: u32::from(slot.zone), mark, reserved: 0, label: [0; 2] };
         state
+    }
+
+    /// [`Tracker::ct`] for any packet with a guess.
+    #[inline(never)]
+    fn ct_odd(&mut self, view: &mut CtView, burst: &Burst, i: usize, point: &CtPoint) -> u32 {
+        let Tracker { ct, slots, keys6, .. } = self;
+        let Slot { parsed, conn, .. } = &slots[i];
+        let options = options(burst, i, parsed);
+        let visit = if parsed.v6 {
+            visit(ct, ct.v6.entry(*conn), &keys6[i], parsed, options, self.now_ns)
+        } else {
+            visit(ct, ct.v4.entry(*conn), &parsed.key4, parsed, options, self.now_ns)
+        };
+        self.end_plain(view, burst, i, point, Some(visit))
     }
 
     /// [`Tracker::ct`] for everything else.
     #[inline(never)]
     fn ct_slowly(&mut self, view: &mut CtView, burst: &Burst, i: usize, point: &CtPoint, zone: u16) -> u32 {
-        let is_plain = point.flags & (CtPoint::FRESH | CtPoint::FORCE) == 0 && self.slots[i].zone == zone;
-        if self.guessed_odd >> i & 1 == 1
-            && is_plain
-            && let Some(state) = self.ct_odd(view, burst, i, point)
-        {
-            self.guessed_odd &= !(1 << i);
-            return self.settled(i, state);
-        }
         self.settle(burst, i, point.flags & CtPoint::FRESH != 0, zone);
         let Tracker { ct, slots, keys6, local, .. } = self;
         let slot = &mut slots[i];
-        let known = (self.done >> i & 1 == 1).then_some((slot.state, slot.conn));
-        let ask = Ask {
-            parsed: &slot.parsed,
-            options: options(burst, i, &slot.parsed),
-            hash: slot.hash,
-            point,
-            now_ns: self.now_ns,
-        };
+        let options = options(burst, i, &slot.parsed);
+        let known = (slot.state != 0).then_some((slot.state, slot.conn));
+        let ask = Ask { parsed: &slot.parsed, options, point, now_ns: self.now_ns };
         let tracked = if slot.parsed.v6 {
             let tracked = local.track(ct, &ct.v6, &keys6[i], &ask, known);
             show(view, zone, &tracked, || ct.v6.label_of(tracked.conn, &keys6[i]));
@@ -260,9 +253,7 @@ impl Tracker {
         };
         slot.state = tracked.state;
         slot.conn = tracked.conn;
-        self.done |= 1 << i;
-        self.guessed &= !(1 << i);
-        self.guessed_odd &= !(1 << i);
+        slot.route = Route::Slow;
         tracked.state
     }
 
@@ -289,13 +280,10 @@ impl Tracker {
         let is_same = was_ready && identity(&parsed, key6) == identity(&slot.parsed, keys6[i]);
         slot.parsed = parsed;
         slot.zone = zone;
-        slot.hash = if parsed.v6 { ct.v6.hash(&key6) } else { ct.v4.hash(&parsed.key4) };
         keys6[i] = key6;
         self.ready |= 1 << i;
         if !is_same {
-            self.done &= !(1 << i);
-            self.guessed &= !(1 << i);
-            self.guessed_odd &= !(1 << i);
+            slot.state = 0;
         }
     }
 }
@@ -315,28 +303,6 @@ fn ones(mut set: u32) -> impl Iterator<Item = usize> {
         set &= set.wrapping_sub(1);
         (i < BURST).then_some(i)
     })
-}
-
-/// Shows what came of a guess; nothing if it was wrong, or more is to be done.
-#[inline(always)]
-fn accept<const K: usize>(
-    ct: &Conntrack,
-    table: &Table<K>,
-    key: &[u64; K],
-    slot: &Slot,
-    visit: Visit,
-    view: &mut CtView,
-    point: &CtPoint,
-) -> Option<u32> {
-    let Visit::Seen(state, mark, labelled) = visit else {
-        return None;
-    };
-    let mut tracked = Tracked { state, conn: slot.guess, mark, labelled };
-    if point.flags & CtPoint::COMMIT != 0 {
-        tracked = decorate(ct, table, key, tracked, point);
-    }
-    show(view, slot.zone, &tracked, || table.label_of(tracked.conn, key));
-    Some(state)
 }
 
 /// Options of a TCP segment.

@@ -29,7 +29,6 @@ pub enum Visit {
 }
 
 /// Shows a packet to an entry.
-#[inline(always)]
 pub fn visit<const K: usize>(
     ct: &Conntrack,
     entry: &Entry<K>,
@@ -53,26 +52,26 @@ fn state_of(replied: bool, reply: bool) -> u32 {
 
 /// Shows a TCP segment to an entry, if it is one of most: nothing if it is not, or the entry is not its own.
 #[inline(always)]
-pub fn glance_tcp<const K: usize>(
-    ct: &Conntrack,
+pub fn glance_tcp<const K: usize, const SHARED: bool>(
     entry: &Entry<K>,
     key: &[u64; K],
     parsed: &Parsed,
     now_ns: u64,
+    expires: u64,
 ) -> Option<Visit> {
-    let ctl = entry.enter(ct.shared, key)?;
+    let ctl = entry.enter(SHARED, key)?;
     let old = entry.tcp(parsed.swapped);
     let new = tcp::update_established(old, &parsed.segment).filter(|_| now_ns < entry.expires());
     let Some(new) = new else {
-        entry.leave(ct.shared, ctl, 0);
+        entry.leave(SHARED, ctl, 0);
         return None;
     };
     let reply = is_reply(ctl, parsed.swapped);
     let replied = reply | has_replied(ctl);
-    entry.set_tcp(parsed.swapped, old, new);
-    entry.refresh(ct.config.timeouts.expiry(Timer::TcpEstablished, now_ns));
+    entry.set_tcp(parsed.swapped, new);
+    entry.set_expires(expires);
     let seen = Visit::Seen(state_of(replied, reply), entry.mark(), has_label(ctl));
-    entry.leave(ct.shared, ctl, if replied { ctl::REPLIED } else { 0 });
+    entry.leave(SHARED, ctl, if replied { ctl::REPLIED } else { 0 });
     Some(seen)
 }
 
@@ -114,33 +113,49 @@ fn meet_tcp<const K: usize>(
         Outcome::Reuse => return (0, Visit::Reuse),
         Outcome::Outside => return (0, Visit::Outside),
     };
-    entry.set_tcp(parsed.swapped, old, pair.pack());
+    entry.set_tcp(parsed.swapped, pair.pack());
     if let Some(timer) = timer {
-        entry.refresh(ct.config.timeouts.expiry(timer, now_ns));
+        entry.set_expires(ct.config.timeouts.expiry(timer, now_ns));
     }
     (if replied { ctl::REPLIED } else { 0 }, Visit::Seen(state, entry.mark(), has_label(ctl)))
 }
 
-/// Shows a packet of a protocol without a state machine to an entry.
+/// Shows a packet of a protocol without a state machine to an entry, if it is one of most: the entry is established. Nothing
+/// if it is not, or is not the packet's own.
 #[inline(always)]
-pub fn visit_other<const K: usize>(
+pub fn glance_other<const K: usize, const SHARED: bool>(
+    entry: &Entry<K>,
+    key: &[u64; K],
+    parsed: &Parsed,
+    now_ns: u64,
+    expires: u64,
+) -> Option<Visit> {
+    let seen = |ctl| {
+        let is_usual = has_replied(ctl) & (now_ns < entry.expires());
+        is_usual.then(|| Visit::Seen(state_of(true, is_reply(ctl, parsed.swapped)), entry.mark(), has_label(ctl)))
+    };
+    let is_due = !SHARED || !entry.ends_about(expires);
+    if !is_due {
+        // Workers that share an entry write to it once a millisecond, not with every packet.
+        return entry.look(SHARED, key, seen)?;
+    }
+    let ctl = entry.enter(SHARED, key)?;
+    let seen = seen(ctl);
+    if seen.is_some() {
+        entry.set_expires(expires);
+    }
+    entry.leave(SHARED, ctl, 0);
+    seen
+}
+
+/// Shows a packet of a protocol without a state machine to an entry.
+fn visit_other<const K: usize>(
     ct: &Conntrack,
     entry: &Entry<K>,
     key: &[u64; K],
     parsed: &Parsed,
     now_ns: u64,
 ) -> Visit {
-    let is_icmp = parsed.class != Class::Other;
-    let both = ct.config.timeouts.expiry(if is_icmp { Timer::IcmpReply } else { Timer::OtherBoth }, now_ns);
-    // An established connection is written to once a millisecond, not with every packet.
-    let glance = entry.look(ct.shared, key, |ctl| {
-        let is_quiet = has_replied(ctl) && now_ns < entry.expires() && !entry.would_refresh(both);
-        let state = state_of(true, is_reply(ctl, parsed.swapped));
-        is_quiet.then(|| Visit::Seen(state, entry.mark(), has_label(ctl)))
-    });
-    if let Some(Some(visit)) = glance {
-        return visit;
-    }
     let Some(ctl) = entry.enter(ct.shared, key) else {
         return Visit::Gone;
     };
@@ -165,7 +180,7 @@ fn meet_other<const K: usize>(
     if state != old {
         entry.set_rest(state);
     }
-    entry.refresh(ct.config.timeouts.expiry(timer, now_ns));
+    entry.set_expires(ct.config.timeouts.expiry(timer, now_ns));
     let replied = state == seen::BOTH;
     (if replied { ctl::REPLIED } else { 0 }, Visit::Seen(state_of(replied, reply), entry.mark(), has_label(ctl)))
 }

@@ -51,15 +51,22 @@ fn a_look_refreshes_the_timer() {
         net.wait(29);
         assert_eq!(net.ct(&back, &LOOK), "est+rpl");
     }
-    net.now_ns += 500_000; // less than the clock's tick: not worth a write
-    net.ct(&back, &LOOK);
-    assert_eq!(
-        net.dump()[0],
-        "udp,orig=(src=10.0.0.1,dst=10.0.0.2,sport=1000,dport=53),reply=(src=10.0.0.2,dst=10.0.0.1,sport=53,dport=1000),timeout=29"
-    );
-    net.now_ns += 500_000;
-    net.ct(&back, &LOOK);
     assert_eq!(net.ct.dump(net.now_ns)[0].left_ns, 30 * S);
+}
+
+#[test]
+fn workers_that_share_refresh_to_the_millisecond() {
+    let mut net = Net::with(Config { workers: 2, max_conns: 10, ..Config::default() });
+    let (there, back) = (udp(A, B, 1000, 53), udp(B, A, 53, 1000));
+    net.ct(&there, &COMMIT);
+    net.ct(&back, &LOOK);
+    for (step, left) in [(999_999, 30 * S - 999_999), (1, 30 * S), (1_500_000, 30 * S), (500_000, 30 * S - 500_000)] {
+        net.now_ns += step;
+        assert_eq!(net.together(&[(&back, &LOOK)]), ["est+rpl"]);
+        assert_eq!(net.ct.dump(net.now_ns)[0].left_ns, left);
+    }
+    net.wait(30);
+    assert_eq!(net.together(&[(&back, &LOOK)]), ["new"]);
 }
 
 #[test]

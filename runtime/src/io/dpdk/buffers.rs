@@ -37,15 +37,6 @@ impl Buffers for Mbufs {
         Some(pkt)
     }
 
-    /// A first segment too short for addresses and tag is left as it is.
-    fn strip_tag(&mut self, pkt: Handle) {
-        let mut mbuf = Mbuf::from_opaque(pkt);
-        if mbuf.head_len() >= 16 {
-            mbuf.head_mut().copy_within(0..12, 4);
-            mbuf.strip(4);
-        }
-    }
-
     #[inline]
     fn free(&mut self, pkt: Handle) {
         Mbuf::from_opaque(pkt).free();
