@@ -174,7 +174,7 @@ pub fn plain(data: &[u8], zone: u16, parsed: &mut Parsed) -> bool {
             return false;
         }
         let is_summed = field(head, 40) != [0, 0];
-        if is_summed && !pseudo.number(len as u32).slice(&payload[..len]).is_right() {
+        if is_summed && !pseudo.number(payload.len() as u32).slice(payload).is_right() {
             return false;
         }
         parsed.class = Class::Other;

@@ -60,7 +60,7 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
     let module = format_ident!("__pipec_{}", name);
     quote! {
         #[doc(hidden)]
-        #[allow(non_snake_case, unused_variables, unused_mut, unused_parens, unused_labels, unreachable_code, dead_code)]
+        #[allow(non_snake_case, unused, unreachable_code)]
         #[allow(clippy::all)]
         mod #module {
             use super::#name;
