@@ -53,7 +53,8 @@ pub fn trace(args: &Args, color: bool) -> Result<(), Failure> {
         let outcomes = offline.send(START_NS, &[(port.0, &frame)]);
         let events = std::mem::take(&mut *tracer.events.lock().unwrap_or_else(PoisonError::into_inner));
         let _ = writeln!(text, "{}: {} bytes", port_name(&loaded, port), frame.len()); // writing to a string does not fail
-        Telling { loaded: &loaded, text: &mut text, depth: 0, clones: 0 }.events(&events);
+        Telling { loaded: &loaded, text: &mut text, at: Indent::table(1), calls: vec![], clones: vec![] }
+            .events(&events);
         for outcome in &outcomes {
             end(&loaded, &mut text, &frame, outcome);
         }
@@ -116,12 +117,29 @@ fn port_name(loaded: &Loaded, port: PortId) -> &str {
     &loaded.program.ports[usize::from(port.0)].name
 }
 
-/// Writes events as lines, indented by how deep tables call each other.
+/// How deep tables, and actions, are indented.
+#[derive(Clone, Copy)]
+struct Indent {
+    table: usize,
+    action: usize,
+}
+
+impl Indent {
+    /// A table, and what its rules do.
+    fn table(table: usize) -> Indent {
+        Indent { table, action: table + 2 }
+    }
+}
+
+/// Writes events as lines, indented by how deep tables and clones stand in each other.
 struct Telling<'a> {
     loaded: &'a Loaded,
     text: &'a mut String,
-    depth: usize,
-    clones: usize,
+    /// Where lines are indented to.
+    at: Indent,
+    /// Where they were when each call and each clone that is open began.
+    calls: Vec<Indent>,
+    clones: Vec<Indent>,
 }
 
 impl Telling<'_> {
@@ -131,30 +149,38 @@ impl Telling<'_> {
         }
     }
 
-    fn say(&mut self, below: usize, line: impl AsRef<str>) {
-        let indent = 2 + 2 * (self.depth + self.clones + below);
+    fn say(&mut self, level: usize, line: impl AsRef<str>) {
+        let indent = 2 * level;
         let _ = writeln!(self.text, "{:indent$}{}", "", line.as_ref()); // writing to a string does not fail
     }
 
     fn action(&mut self, line: impl AsRef<str>) {
-        self.say(2, line);
+        self.say(self.at.action, line);
     }
 
     fn event(&mut self, event: Event) {
         let loaded = self.loaded;
         match event {
             Event::Packet(_) => {}
-            Event::Table { table, depth, in_port } => {
-                self.depth = depth as usize;
+            Event::Call => {
+                self.calls.push(self.at);
+                self.at = Indent::table(self.at.action);
+            }
+            Event::Return => self.at = self.calls.pop().unwrap_or(self.at),
+            Event::Table { table, in_port, .. } => {
                 let seen =
                     in_port.map_or(String::new(), |port| format!(", in_port seen as {}", port_name(loaded, port)));
-                self.say(0, format!("table {}{seen}", rules::table(loaded, table)));
+                self.at = Indent::table(self.at.table);
+                self.say(self.at.table, format!("table {}{seen}", rules::table(loaded, table)));
             }
             Event::Rule(table, rule) => {
                 let rule = &loaded.program.table(table).rules[rule];
-                self.say(1, format!("{}: {}", rules::place(loaded, rule), rule.text.trim_end_matches(';')));
+                self.say(
+                    self.at.table + 1,
+                    format!("{}: {}", rules::place(loaded, rule), rule.text.trim_end_matches(';')),
+                );
             }
-            Event::Miss(_) => self.say(1, "no rule matches"),
+            Event::Miss(_) => self.say(self.at.table + 1, "no rule matches"),
             Event::Output(port) => self.action(format!("output({})", port_name(loaded, port))),
             Event::LeftOut(port) => {
                 self.action(format!("output({}) is left out: the packet came in by it", port_name(loaded, port)));
@@ -181,9 +207,10 @@ impl Telling<'_> {
             Event::CtClear => self.action("ct_clear"),
             Event::Clone => {
                 self.action("clone");
-                self.clones += 1;
+                self.clones.push(self.at);
+                self.at = Indent { table: self.at.action + 1, action: self.at.action + 1 };
             }
-            Event::CloneEnd => self.clones = self.clones.saturating_sub(1),
+            Event::CloneEnd => self.at = self.clones.pop().unwrap_or(self.at),
             Event::Exit => self.action("exit"),
             Event::Reason(reason) => self.action(format!("dropped unless sent: {}", reason.name())),
             Event::Failed(reason) => self.action(format!("given up: {} ({})", reason.name(), reason.describe())),

@@ -118,3 +118,35 @@ fn an_unknown_processor_is_refused_and_leaves_nothing() {
     scratch.pipec(["build", "fw.pipe", "--target-cpu", "abacus"]).bad(1, &["abacus", "rustc --print target-cpus"]);
     assert!(!scratch.path("firewall").exists());
 }
+
+#[test]
+fn rules_of_ovs_give_the_same_packets() {
+    let scratch = scratch("flows");
+    scratch.write("fw.flows", include_str!("../../pipelines/firewall.flows"));
+    let expected = scratch.pipec(replay(&["--lines"])).good();
+    for engine in ["eval", "jit", "rust"] {
+        let args = ["replay", "fw.flows", "--in", "1=lan.pcap", "--in", "2=wan.pcap", "--lines", "--engine", engine];
+        assert_eq!(scratch.pipec(args).good(), expected, "{engine}");
+    }
+}
+
+#[test]
+fn ports_that_rules_do_not_name_can_be_added_and_others_left_out() {
+    let scratch = scratch("numbers");
+    scratch.write("hub.flows", "arp actions=flood\nip actions=output:9");
+    let lines = |more: &[&str]| {
+        let args = ["replay", "hub.flows", "--in", "1=lan.pcap", "--lines"];
+        let out = scratch.pipec(args.iter().chain(more)).good();
+        let last = out.lines().last().unwrap_or_default().to_string();
+        let outputs = |line: &str| line.split(' ').skip(4).map(|o| o.split(':').next().unwrap().to_string()).collect();
+        (outputs(out.lines().next().unwrap_or_default()), outputs(&last))
+    };
+    let text = |ports: &[&str]| ports.iter().map(|port| port.to_string()).collect::<Vec<_>>();
+    assert_eq!(lines(&[]), (text(&["9"]), text(&["9"])));
+    assert_eq!(lines(&["--ports", "3"]), (text(&["drop"]), text(&["2", "3"])));
+    scratch.pipec(["build", "hub.flows", "--ports", "2"]).good();
+    let hub = scratch.path("hub");
+    let summary = scratch.run(&hub, ["--port", "1=pcap:lan.pcap", "--port", "2=pcap:,2.pcap"]).good();
+    assert!(summary.contains("received 21: forwarded 1, dropped 20") && summary.contains("no_port"), "{summary}");
+    scratch.run(&hub, ["--port", "4=null"]).bad(2, &["there is no port `4` in hub"]);
+}

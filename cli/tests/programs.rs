@@ -138,6 +138,38 @@ fn a_trace_shows_what_actions_change() {
 }
 
 #[test]
+fn a_trace_shows_what_is_called_and_what_comes_back() {
+    let scratch = Scratch::new("calls");
+    let rules = [
+        "table=0 in_port=1 actions=resubmit(,1),output:2",
+        "table=1 ip actions=ct(table=2),resubmit(,3)",
+        "table=2 actions=output:3",
+    ];
+    scratch.write("p.flows", rules.join("\n"));
+    let out = scratch.pipec(["trace", "p.flows", "1: ipv4() / udp()"]).good();
+    let expected = "\
+1: 60 bytes
+  table 0
+    p.flows:1: table=0 in_port=1 actions=resubmit(,1),output:2
+      table 1
+        p.flows:2: table=1 ip actions=ct(table=2),resubmit(,3)
+          ct(zone = 0): new trk
+          clone
+            table 2
+              p.flows:3: table=2 actions=output:3
+                output(3)
+          ct_clear
+          table 3
+            no rule matches
+              dropped unless sent: no_match
+      output(2)
+  -> 3: as it came
+  -> 2: as it came
+";
+    assert_eq!(out, expected);
+}
+
+#[test]
 fn the_summary_stands_beside_lines_on_standard_error() {
     let scratch = scratch("summary");
     scratch.write("lan.pcap", conversations().0);

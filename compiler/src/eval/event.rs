@@ -18,6 +18,10 @@ pub enum Event {
         /// The port that its rules see in place of the packet's own.
         in_port: Option<PortId>,
     },
+    /// The table that comes next is called: the actions behind the call follow when it returns.
+    Call,
+    /// A called table is over, and all that it went on to; the actions behind the call follow.
+    Return,
     /// A rule of the table was taken.
     Rule(TableId, usize),
     /// No rule of the table holds.

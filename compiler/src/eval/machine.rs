@@ -93,6 +93,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
                 Next::On => {}
                 Next::Call(table, in_port) => match enter(list, table, &mut passes) {
                     Ok(depth) => {
+                        self.tell(Event::Call);
                         stack.push(List { left: self.look_up(table, depth, in_port), table, depth, saved: None });
                     }
                     Err(reason) => return Err((reason, stack)),
@@ -108,7 +109,13 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
                     let (table, depth) = (list.table, list.depth);
                     stack.push(List { left: actions.iter(), table, depth, saved: Some(self.save()) });
                 }
-                Next::EndList => stack.pop().into_iter().for_each(|list| self.put_back(list)),
+                Next::EndList => {
+                    let called = list.saved.is_none();
+                    stack.pop().into_iter().for_each(|list| self.put_back(list));
+                    if called && !stack.is_empty() {
+                        self.tell(Event::Return);
+                    }
+                }
                 Next::EndPacket => {
                     while let Some(list) = stack.pop() {
                         let was_clone = list.saved.is_some();
