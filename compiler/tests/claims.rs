@@ -24,10 +24,9 @@ struct Quiet {
 
 impl Env for Quiet {
     fn ct_prepare(&mut self, _: &mut Ctx, _: &Burst, _: u32, _: u16) {}
-    fn ct(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, _: &CtPoint, zone: u16) -> u32 {
-        let ip = matches!(burst.bytes(i).get(12..14), Some([0x08, 0x00] | [0x86, 0xdd]));
+    fn ct(&mut self, ctx: &mut Ctx, _: &mut Burst, i: usize, _: &CtPoint, zone: u16) -> u32 {
         let states = [NEW, EST, EST | RPL, NEW | REL, INV];
-        let state = if ip { TRK | states[self.asked % states.len()] } else { 0 };
+        let state = TRK | states[self.asked % states.len()];
         self.asked += 1;
         *ctx.ct(i) = CtView { state, zone: zone.into(), mark: 5, ..CtView::CLEAR };
         state

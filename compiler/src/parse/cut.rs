@@ -218,9 +218,10 @@ impl Scanner<'_, '_> {
 }
 
 impl<'a> Cutter<'a> {
-    /// The whole file.
+    /// The whole file, without a byte order mark.
     pub fn file(&self) -> Block {
-        Block { bytes: 0..self.text.len(), marks: 0..self.marks.len() }
+        let start = if self.text.starts_with('\u{feff}') { 3 } else { 0 };
+        Block { bytes: start..self.text.len(), marks: 0..self.marks.len() }
     }
 
     /// The statements of a block. At the level of items, a line that begins with a word of [`ITEM_WORDS`] begins a new

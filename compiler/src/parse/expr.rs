@@ -50,6 +50,15 @@ pub fn address(text: &str) -> Option<ExprKind> {
     mac(text).map(ExprKind::Mac)
 }
 
+/// The prefix that a text is, as in `"2001:db8::/32"`.
+fn prefix(text: &str, span: Span) -> Option<ExprKind> {
+    let (network, length) = text.split_once('/')?;
+    let network = Spanned::new(address(network)?, span);
+    let value = length.parse::<u8>().ok()?;
+    let length = ExprKind::Number { value: value.into(), radix: Radix::Decimal };
+    Some(ExprKind::Slash(Box::new(network), Box::new(Spanned::new(length, span))))
+}
+
 /// The hardware address that a text is, if it is one.
 fn mac(text: &str) -> Option<u64> {
     let groups: Vec<&str> = text.split(':').collect();
@@ -179,7 +188,10 @@ impl Context<'_, '_> {
             Rule::elements => ExprKind::Elements(self.elements(pair)?),
             Rule::path => ExprKind::Path(text.to_string()),
             Rule::number => return self.number(text, span),
-            Rule::string => ExprKind::Text(self.string(text, span)?),
+            Rule::string => {
+                let text = self.string(text, span)?;
+                prefix(&text, span).unwrap_or(ExprKind::Text(text))
+            }
             rule => match address(text) {
                 Some(kind) => kind,
                 None => {

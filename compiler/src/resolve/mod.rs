@@ -5,9 +5,13 @@
 //! Decides nothing about what a program does: whether it makes sense is the question of `check`.
 
 mod action;
+mod built_in;
 mod cond;
+mod ct;
 pub mod marks;
 mod names;
+mod operand;
+mod recursion;
 mod table;
 mod test;
 pub mod value;

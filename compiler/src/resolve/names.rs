@@ -92,7 +92,7 @@ impl<'a> Names<'a> {
                         diagnostics.push(duplicate("action", name, first.name.span));
                         continue;
                     }
-                    if reserved(name, false) || super::action::is_built_in(&name.node) {
+                    if reserved(name, false) || super::built_in::is_built_in(&name.node) {
                         diagnostics.push(reserved_name(name));
                     }
                     names.actions.insert(&name.node, action);
@@ -260,7 +260,7 @@ impl<'a> Names<'a> {
         let mut known: Vec<&str> = match what {
             "table" => self.tables.keys().copied().collect(),
             "action" => {
-                let mut known: Vec<&str> = super::action::built_in_names().collect();
+                let mut known: Vec<&str> = super::built_in::names().collect();
                 known.extend(self.actions.keys());
                 known
             }

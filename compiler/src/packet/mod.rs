@@ -1,0 +1,140 @@
+//! Packets as tests write them: `ipv4(src = 10.0.0.1) / udp(dst = 53) / "payload"` to bytes.
+//!
+//! Layers stand outermost first; without `eth` at the front there is one all the same. What is not given has a value that
+//! makes a plain packet; types, protocols, lengths and checksums follow from what comes behind. Frames are padded to 60
+//! bytes, but those that begin with `hex("…")`, which are taken as they are. Never reads what it has written.
+//! [`headers`] has the headers and their parts, [`read`] checks what is written, [`encode`] makes the bytes.
+
+mod encode;
+mod headers;
+mod read;
+
+use crate::ast::{Expr, Packet};
+use crate::diag::Diagnostic;
+use crate::resolve::value::Constant;
+use crate::source::Sources;
+use headers::Header;
+use read::Reader;
+
+/// Bytes of a frame without padding.
+const MIN_FRAME: usize = 60;
+/// Bytes of a frame, at the most.
+const MAX_FRAME: usize = 65_535;
+
+/// How the value of an expression is found; says why if there is none.
+type Constants<'c> = dyn FnMut(&Expr, &[(&str, u32)]) -> Option<Constant> + 'c;
+
+/// Parses `PORT: packet`, as `pipec trace` takes it. The text is added to `sources` for messages.
+pub fn parse_packet(sources: &mut Sources, text: &str) -> Result<(String, Vec<u8>), Vec<Diagnostic>> {
+    let file = sources.add("packet", text);
+    let mut diagnostics = vec![];
+    let mut found = vec![];
+    let frame = crate::parse::packet(text, file, &mut diagnostics).and_then(|(port, packet)| {
+        match build(&packet, &mut |expr, flags| crate::resolve::literal(expr, flags, &mut found)) {
+            Ok(frame) => Some((port.node, frame)),
+            Err(mut errors) => {
+                diagnostics.append(&mut errors);
+                None
+            }
+        }
+    });
+    diagnostics.append(&mut found);
+    frame.ok_or(diagnostics)
+}
+
+/// A layer with its values, in the order of the header's parts.
+pub enum Built {
+    /// A header; none where a value follows from the rest.
+    Header(Header, Vec<Option<u128>>),
+    /// Payload.
+    Bytes(Vec<u8>),
+}
+
+/// Builds the frame of a packet.
+pub fn build(packet: &Packet, constants: &mut Constants) -> Result<Vec<u8>, Vec<Diagnostic>> {
+    let mut reader = Reader { constants, diagnostics: vec![] };
+    let mut layers = vec![];
+    let mut whole = true;
+    for layer in &packet.layers {
+        match reader.layer(layer) {
+            Some(part) => layers.push((part, layer.span)),
+            None => whole = false,
+        }
+    }
+    if !whole || !reader.stacked(&layers) {
+        return Err(reader.diagnostics);
+    }
+    let Some((first, span)) = layers.first().map(|(layer, span)| (layer, *span)) else { return Ok(vec![]) };
+    let raw = matches!(first, Built::Bytes(_));
+    let mut frame = encode::encode(&layers, raw);
+    if frame.len() > MAX_FRAME {
+        let message = format!("this packet is longer than {MAX_FRAME} bytes");
+        let end = layers.last().map_or(span, |(_, last)| span.to(*last));
+        return Err(vec![Diagnostic::error("value-too-big", message, end, format!("{} bytes", frame.len()))]);
+    }
+    if !raw && frame.len() < MIN_FRAME {
+        frame.resize(MIN_FRAME, 0);
+    }
+    Ok(frame)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(text: &str) -> String {
+        let (port, frame) = parse_packet(&mut Sources::default(), &format!("lan: {text}")).expect("a packet");
+        assert_eq!(port, "lan");
+        frame.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Expected bytes are made by an independent program.
+    #[test]
+    fn headers_lengths_and_checksums_are_right() {
+        let udp = "02000000000202000000000108004500002100000000401160bc0a0000010808080803e80035000d9dd468656c6c6f";
+        assert_eq!(
+            frame("ipv4(src = 10.0.0.1, dst = 8.8.8.8) / udp(src = 1000, dst = 53) / \"hello\""),
+            udp.to_string() + &"00".repeat(MIN_FRAME - 47)
+        );
+        assert_eq!(
+            frame(
+                "eth(src = 02:00:00:00:00:ee, dst = 0a:00:00:00:00:ff) / vlan(vid = 10, pcp = 5) \
+                 / ipv6(hop_limit = 9, dscp = 3, ecn = 1, label = 5) \
+                 / tcp(src = 1234, dst = 443, seq = 7, ack = 9, win = 1000, flags = syn|ack) / hex(\"61 62:63\")"
+            ),
+            "0a00000000ff0200000000ee8100a00a86dd60d00005001706092001\
+             0db800000000000000000000000120010db800000000000000000000000204d201bb0000000700000009501203e885730000616263"
+                .replace(' ', "")
+        );
+        assert!(frame("ipv4() / icmp(seq = 2) / \"x\"").contains("08007ffc0001000278"));
+        assert!(frame("ipv6() / icmpv6()").contains("8000244600010001"));
+    }
+
+    #[test]
+    fn types_and_tags_follow_from_what_comes_behind() {
+        assert!(frame("vlan(vid = 5, tpid = 0x88a8) / vlan(vid = 7) / arp(op = 2)").starts_with(
+            "02000000000202000000000188a8000581000007080600010800060400020200000000\
+             01c000020100000000\
+             0000c0000202"
+        ));
+        assert_eq!(frame("hex(\"0102\")"), "0102");
+        assert!(frame("eth(type = 0x88cc) / \"a\"").starts_with("02000000000202000000000188cc61"));
+        // An error message holds the packet it is about.
+        assert!(frame("ipv4() / icmp(type = 3, code = 1) / ipv4(src = 10.0.0.1) / udp()").contains("0a000001c0000202"));
+    }
+
+    #[test]
+    fn what_cannot_be_built_is_said() {
+        for (text, code) in [
+            ("lan: udp()", "bad-packet"),
+            ("lan ipv4()", "syntax"),
+            ("lan: ipv4(src = 1)", "wrong-kind"),
+            ("lan: ipv4(src = HOST)", "unknown-name"),
+            ("lan: ipv4() / tcp(flags = syn|akk)", "unknown-name"),
+        ] {
+            let mut sources = Sources::default();
+            let diagnostics = parse_packet(&mut sources, text).expect_err(text);
+            assert_eq!(diagnostics[0].code, code, "{}", crate::diag::render_all(&diagnostics, &sources, false));
+        }
+    }
+}
