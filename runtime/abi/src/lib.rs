@@ -27,6 +27,7 @@ pub mod header;
 #[cfg(feature = "meta")]
 pub mod meta;
 pub mod reason;
+pub mod table;
 
 pub use burst::{BURST, Burst, Verdict};
 pub use ct::{CtPoint, CtView};
