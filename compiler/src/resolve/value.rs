@@ -134,19 +134,7 @@ impl Resolver<'_> {
         kind: &mut Option<(Kind, Span)>,
         out: &mut Vec<(u128, u128)>,
     ) -> Option<()> {
-        let mut take = |resolver: &mut Self, found: Kind, span: Span| -> Option<()> {
-            let (first, place) = *kind.get_or_insert((found, span));
-            if first == found {
-                return Some(());
-            }
-            let message = "values of two kinds in one set";
-            resolver.push(
-                Diagnostic::error("wrong-kind", message, span, describe(found))
-                    .label(place, describe(first))
-                    .help("make two sets of it"),
-            );
-            None
-        };
+        let mut take = |resolver: &mut Self, found, span| resolver.one_kind(kind, found, span);
         match &expr.node {
             ExprKind::Elements(list) => {
                 let mut all = Some(());
@@ -171,6 +159,10 @@ impl Resolver<'_> {
                 let (low, high) = (low?, high?);
                 take(self, low.kind, first.span)?;
                 take(self, high.kind, last.span)?;
+                if low.kind == Kind::Port {
+                    self.error("wrong-kind", "ports have no order", expr.span, "a range of ports");
+                    return None;
+                }
                 if low.bits > high.bits {
                     let message = "this range is empty: its first value is greater than its last";
                     self.push(
@@ -194,6 +186,21 @@ impl Resolver<'_> {
             }
         }
         Some(())
+    }
+
+    /// Reports a value of another kind than those before it.
+    fn one_kind(&mut self, kind: &mut Option<(Kind, Span)>, found: Kind, span: Span) -> Option<()> {
+        let (first, place) = *kind.get_or_insert((found, span));
+        if first == found {
+            return Some(());
+        }
+        let message = "values of two kinds in one set";
+        self.push(
+            Diagnostic::error("wrong-kind", message, span, describe(found))
+                .label(place, describe(first))
+                .help("make two sets of it"),
+        );
+        None
     }
 
     /// Counts ranges that conditions and sets hold, and refuses too many.
