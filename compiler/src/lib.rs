@@ -1,11 +1,13 @@
 //! The compiler: from the text of a program to generated Rust or machine code.
 //!
-//! A module imports only from modules before it in this order: `source diag field`, `ast`, `parse`, `hir`, `flows`, `resolve`,
-//! `check`, `eval`, `plan`, `backend`. [`eval`] is the reference meaning and shares no code with `plan` and `backend`.
+//! A module imports only from modules before it in this order: `source diag field suggest`, `ast`, `parse`, `print constant`,
+//! `packet`, `hir`, `flows`, `resolve`, `check`, `eval`, `plan`, `backend`. [`eval`] is the reference meaning and shares no code
+//! with `plan` and `backend`.
 
 pub mod ast;
 pub mod backend;
 pub mod check;
+mod constant;
 mod describe;
 pub mod diag;
 pub mod eval;

@@ -9,10 +9,11 @@ mod encode;
 mod headers;
 mod read;
 
-use crate::ast::{Expr, Packet};
+use crate::ast::Packet;
+use crate::constant::{Constant, Lookup};
 use crate::diag::Diagnostic;
-use crate::resolve::value::Constant;
-use crate::source::Sources;
+use crate::source::{Sources, Span};
+use crate::suggest::closest;
 use headers::Header;
 use read::Reader;
 
@@ -21,25 +22,31 @@ const MIN_FRAME: usize = 60;
 /// Bytes of a frame, at the most.
 const MAX_FRAME: usize = 65_535;
 
-/// How the value of an expression is found; says why if there is none.
-type Constants<'c> = dyn FnMut(&Expr, &[(&str, u32)]) -> Option<Constant> + 'c;
-
 /// Parses `PORT: packet`, as `pipec trace` takes it. The text is added to `sources` for messages.
 pub fn parse_packet(sources: &mut Sources, text: &str) -> Result<(String, Vec<u8>), Vec<Diagnostic>> {
     let file = sources.add("packet", text);
-    let mut diagnostics = vec![];
-    let mut found = vec![];
-    let frame = crate::parse::packet(text, file, &mut diagnostics).and_then(|(port, packet)| {
-        match build(&packet, &mut |expr, flags| crate::resolve::literal(expr, flags, &mut found)) {
-            Ok(frame) => Some((port.node, frame)),
-            Err(mut errors) => {
-                diagnostics.append(&mut errors);
-                None
-            }
-        }
-    });
-    diagnostics.append(&mut found);
-    frame.ok_or(diagnostics)
+    let mut literals = Literals(vec![]);
+    let parsed = crate::parse::packet(text, file, &mut literals.0);
+    let frame = parsed.and_then(|(port, packet)| Some((port.node, build(&packet, &mut literals)?)));
+    frame.ok_or(literals.0)
+}
+
+/// No names are known outside of a program.
+struct Literals(Vec<Diagnostic>);
+
+impl Lookup for Literals {
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.0.push(diagnostic);
+    }
+
+    fn name(&mut self, name: &str, span: Span, flags: &[(&str, u32)]) -> Option<Constant> {
+        let diagnostic = Diagnostic::error("unknown-name", format!("there is no value `{name}`"), span, "not known");
+        self.report(match closest(name, flags.iter().map(|(flag, _)| *flag)) {
+            Some(flag) => diagnostic.help(format!("did you mean `{flag}`?")),
+            None => diagnostic,
+        });
+        None
+    }
 }
 
 /// A layer with its values, in the order of the header's parts.
@@ -50,32 +57,27 @@ pub enum Built {
     Bytes(Vec<u8>),
 }
 
-/// Builds the frame of a packet.
-pub fn build(packet: &Packet, constants: &mut Constants) -> Result<Vec<u8>, Vec<Diagnostic>> {
-    let mut reader = Reader { constants, diagnostics: vec![] };
-    let mut layers = vec![];
-    let mut whole = true;
-    for layer in &packet.layers {
-        match reader.layer(layer) {
-            Some(part) => layers.push((part, layer.span)),
-            None => whole = false,
-        }
+/// Builds the frame of a packet; none if something is wrong, which is reported.
+pub fn build(packet: &Packet, lookup: &mut dyn Lookup) -> Option<Vec<u8>> {
+    let mut reader = Reader { lookup };
+    let layers: Vec<_> = packet.layers.iter().map(|layer| Some((reader.layer(layer)?, layer.span))).collect();
+    let layers = layers.into_iter().collect::<Option<Vec<_>>>()?;
+    if !reader.stacked(&layers) {
+        return None;
     }
-    if !whole || !reader.stacked(&layers) {
-        return Err(reader.diagnostics);
-    }
-    let Some((first, span)) = layers.first().map(|(layer, span)| (layer, *span)) else { return Ok(vec![]) };
+    let ((first, span), (_, end)) = (layers.first()?, layers.last()?);
     let raw = matches!(first, Built::Bytes(_));
     let mut frame = encode::encode(&layers, raw);
     if frame.len() > MAX_FRAME {
         let message = format!("this packet is longer than {MAX_FRAME} bytes");
-        let end = layers.last().map_or(span, |(_, last)| span.to(*last));
-        return Err(vec![Diagnostic::error("value-too-big", message, end, format!("{} bytes", frame.len()))]);
+        let label = format!("{} bytes", frame.len());
+        lookup.report(Diagnostic::error("value-too-big", message, span.to(*end), label));
+        return None;
     }
     if !raw && frame.len() < MIN_FRAME {
         frame.resize(MIN_FRAME, 0);
     }
-    Ok(frame)
+    Some(frame)
 }
 
 #[cfg(test)]

@@ -1,25 +1,23 @@
 //! Layers of a packet: their names and values, and whether they can stand as they do.
 
+use super::Built;
 use super::headers::{HEADERS, Header, Part};
-use super::{Built, Constants};
 use crate::ast::{Arg, ExprKind, Layer, Spanned};
+use crate::constant::{Lookup, describe, evaluate, max};
 use crate::diag::Diagnostic;
 use crate::field::{Kind, TCP_FLAGS};
-use crate::resolve::value::{describe, max};
 use crate::source::Span;
 use crate::suggest::closest;
 
 /// Reads layers, and says what is wrong with them.
-pub struct Reader<'c, 'e> {
-    /// How values are found.
-    pub constants: &'c mut Constants<'e>,
-    /// What is wrong.
-    pub diagnostics: Vec<Diagnostic>,
+pub struct Reader<'l> {
+    /// What names mean, and where mistakes go.
+    pub lookup: &'l mut dyn Lookup,
 }
 
-impl Reader<'_, '_> {
+impl Reader<'_> {
     fn error(&mut self, code: &'static str, message: impl Into<String>, span: Span, label: &str) {
-        self.diagnostics.push(Diagnostic::error(code, message, span, label));
+        self.lookup.report(Diagnostic::error(code, message, span, label));
     }
 
     /// A layer with its values.
@@ -35,8 +33,7 @@ impl Reader<'_, '_> {
                         Some(close) => format!("did you mean `{close}`?"),
                         None => format!("headers are {}", names.collect::<Vec<_>>().join(", ")),
                     };
-                    self.diagnostics
-                        .push(Diagnostic::error("unknown-name", message, name.span, "not known").help(help));
+                    self.lookup.report(Diagnostic::error("unknown-name", message, name.span, "not known").help(help));
                     return None;
                 };
                 self.header(&name.node, parts, args).map(|values| Built::Header(*header, values))
@@ -78,14 +75,15 @@ impl Reader<'_, '_> {
                     Some(close) => format!("did you mean `{close}`?"),
                     None => format!("it has {}", names.join(", ")),
                 };
-                self.diagnostics.push(Diagnostic::error("unknown-name", message, name.span, "not known").help(help));
+                self.lookup.report(Diagnostic::error("unknown-name", message, name.span, "not known").help(help));
                 whole = false;
                 continue;
             };
             if let Some(first) = given[index].replace(name.span) {
                 let message = format!("`{}` is given twice", name.node);
-                self.diagnostics
-                    .push(Diagnostic::error("duplicate", message, name.span, "again here").label(first, "first here"));
+                self.lookup.report(
+                    Diagnostic::error("duplicate", message, name.span, "again here").label(first, "first here"),
+                );
                 whole = false;
             }
             match self.value(&parts[index], arg) {
@@ -99,7 +97,7 @@ impl Reader<'_, '_> {
     fn value(&mut self, part: &Part, arg: &Arg) -> Option<u128> {
         let (name, kind, width, _) = *part;
         let flags = if kind == Kind::Flags { TCP_FLAGS } else { &[] };
-        let value = (self.constants)(&arg.value, flags)?;
+        let value = evaluate(self.lookup, &arg.value, flags)?;
         let wanted = if kind == Kind::Flags { Kind::Number } else { kind };
         if value.kind != wanted {
             let message = format!("`{name}` is {}, not {}", describe(kind), describe(value.kind));
@@ -141,7 +139,7 @@ impl Reader<'_, '_> {
                     None => Diagnostic::error("bad-packet", message, *span, "not at the beginning"),
                 };
                 let help = "write, for example, `ipv4(src = 10.0.0.1, dst = 10.0.0.2) / udp(dst = 53)`";
-                self.diagnostics.push(diagnostic.help(help));
+                self.lookup.report(diagnostic.help(help));
                 return false;
             }
             below = Some((header, *span));

@@ -7,8 +7,9 @@ use super::Resolver;
 use super::built_in::simple;
 use super::marks::ActionMark;
 use super::operand::Operand;
-use super::value::{Constant, Target};
+use super::value::Target;
 use crate::ast::{self, ActionKind, Arg, Name};
+use crate::constant::Constant;
 use crate::diag::Diagnostic;
 use crate::field::Kind;
 use crate::hir::{Action, Place, PortId};
@@ -53,6 +54,15 @@ pub struct Actions {
     overflow: Option<(Span, &'static str)>,
     /// Their places.
     pub marks: Vec<ActionMark>,
+}
+
+impl Actions {
+    /// Counts an action and remembers its place.
+    fn mark(&mut self, mark: ActionMark, action: Action) -> Action {
+        self.marks.push(mark);
+        self.count += 1;
+        action
+    }
 }
 
 impl<'a> Resolver<'a> {
@@ -123,75 +133,68 @@ impl<'a> Resolver<'a> {
         out: &mut Vec<Action>,
     ) -> Option<()> {
         let mark = ActionMark { span: action.span, via: scope.via };
-        let mut add = |into: &mut Actions, action: Action| {
-            into.marks.push(mark);
-            into.count += 1;
-            out.push(action);
-            Some(())
-        };
         match &action.node {
             ActionKind::Goto(name) => {
                 let table = self.table(name)?;
-                add(into, Action::Goto(table))
+                out.push(into.mark(mark, Action::Goto(table)));
             }
             ActionKind::Call(name) => {
                 let table = self.table(name)?;
-                add(into, Action::Call { table, in_port: None })
+                out.push(into.mark(mark, Action::Call { table, in_port: None }));
             }
             ActionKind::Clone(list) => {
+                // Its mark stands before those of its actions.
                 into.marks.push(mark);
                 into.count += 1;
                 let inner = self.list(list, scope, into)?;
                 out.push(Action::Clone(inner));
-                Some(())
             }
             ActionKind::Assign(name, value) => {
                 let set = self.assign(name, value, scope)?;
-                add(into, set)
+                out.push(into.mark(mark, set));
             }
             ActionKind::Run(name, args) => {
-                let args = args.as_deref();
+                let args = args.as_deref().unwrap_or(&[]);
                 match name.node.as_str() {
                     "output" => {
-                        let mut whole = Some(());
-                        let args = args.unwrap_or(&[]);
-                        if args.is_empty() {
-                            self.error("arguments", "`output` needs a port", action.span, "no port");
-                            return None;
+                        for port in self.outputs(args, action.span, scope)? {
+                            out.push(into.mark(mark, Action::Output(port)));
                         }
-                        for arg in args {
-                            match self.port(arg, scope) {
-                                Some(port) => whole = whole.and(add(into, Action::Output(port))),
-                                None => whole = None,
-                            }
-                        }
-                        whole
                     }
                     "ct" => {
-                        let ct = self.ct(args.unwrap_or(&[]), scope)?;
-                        add(into, Action::Ct(ct))
+                        let ct = self.ct(args, scope)?;
+                        out.push(into.mark(mark, Action::Ct(ct)));
                     }
                     word => match simple(word) {
                         Some(simple) => {
-                            if let Some(arg) = args.and_then(|args| args.first()) {
-                                let message = format!("`{word}` takes no arguments");
-                                self.error("arguments", message, arg.value.span, "one too many");
-                                return None;
-                            }
+                            self.without_arguments(word, args)?;
                             if matches!(simple, Action::Flood | Action::All | Action::Normal | Action::InPort) {
                                 self.names.use_all_ports();
                             }
-                            add(into, simple)
+                            out.push(into.mark(mark, simple));
                         }
-                        None => {
-                            let list = self.call(name, args.unwrap_or(&[]), action.span, scope, into)?;
-                            out.extend(list);
-                            Some(())
-                        }
+                        None => out.extend(self.call(name, args, action.span, scope, into)?),
                     },
                 }
             }
         }
+        Some(())
+    }
+
+    fn without_arguments(&mut self, name: &str, args: &[Arg]) -> Option<()> {
+        let Some(arg) = args.first() else { return Some(()) };
+        self.error("arguments", format!("`{name}` takes no arguments"), arg.value.span, "one too many");
+        None
+    }
+
+    /// The ports of an `output`.
+    fn outputs(&mut self, args: &'a [Arg], span: Span, scope: &Scope<'a>) -> Option<Vec<PortId>> {
+        if args.is_empty() {
+            self.error("arguments", "`output` needs a port", span, "no port");
+            return None;
+        }
+        let ports: Vec<Option<PortId>> = args.iter().map(|arg| self.port(arg, scope)).collect();
+        ports.into_iter().collect()
     }
 
     fn table(&mut self, name: &Name) -> Option<crate::hir::TableId> {

@@ -6,8 +6,9 @@
 use super::Resolver;
 use super::marks::{ReadMark, RuleMarks};
 use super::names::Symbol;
-use super::value::{Target, max, normalise, prefix_mask};
+use super::value::Target;
 use crate::ast::{Arith, Comparison, Expr, ExprKind, Spanned};
+use crate::constant::{Constant, describe, max, normalise, prefix_mask};
 use crate::diag::Diagnostic;
 use crate::field::{CT_FLAGS, Field, Header, Kind, TCP_FLAGS};
 use crate::hir::{Cond, Match, Place, Read, View};
@@ -266,7 +267,7 @@ impl Resolver<'_> {
         if matches!(subject.kind, Kind::Port | Kind::Flags) {
             let message = format!("`{}` has no order", subject.name);
             self.push(
-                Diagnostic::error("wrong-kind", message, subject.span, super::value::describe(subject.kind))
+                Diagnostic::error("wrong-kind", message, subject.span, describe(subject.kind))
                     .help("compare it with `==`, `!=` or `in`"),
             );
             return None;
@@ -374,7 +375,7 @@ impl Resolver<'_> {
             }
             let greatest = ranges.iter().map(|(_, high)| *high).max().unwrap_or(0);
             if greatest > max(target.width) {
-                let constant = super::value::Constant { bits: greatest, kind };
+                let constant = Constant { bits: greatest, kind };
                 self.fit(constant, right.span, &target)?;
             }
         }

@@ -14,19 +14,20 @@ mod operand;
 mod recursion;
 mod table;
 mod test;
-pub mod value;
+mod value;
 
 use std::collections::HashSet;
 use std::rc::Rc;
 
 use crate::ast::{self, ExprKind, Item};
+use crate::constant::normalise;
 use crate::diag::Diagnostic;
 use crate::hir::{self, TableId};
 use crate::parse::MAX_DIAGNOSTICS;
 use crate::source::Span;
 use marks::Marks;
 use names::{Names, Symbol};
-use value::{Constant, Ranges, normalise};
+use value::Ranges;
 
 /// Tags that can be parsed, at the most.
 const MAX_VLAN_LIMIT: u128 = 2;
@@ -48,15 +49,6 @@ pub fn pipe(ast: &ast::Pipeline, diagnostics: &mut Vec<Diagnostic>) -> Option<Re
     let resolved = resolver.program(ast);
     diagnostics.append(&mut resolver.diagnostics);
     resolved
-}
-
-/// The value of an expression in which no names are declared.
-pub fn literal(expr: &ast::Expr, flags: &[(&str, u32)], diagnostics: &mut Vec<Diagnostic>) -> Option<Constant> {
-    let names = Names::default();
-    let mut resolver = Resolver { names, diagnostics: vec![], broken: HashSet::new(), action_count: 0, ranges: 0 };
-    let constant = resolver.constant(expr, flags);
-    diagnostics.append(&mut resolver.diagnostics);
-    constant
 }
 
 /// What is known while a program is resolved.

@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::value::{Constant, Ranges};
+use super::value::Ranges;
 use crate::ast::{self, Item, Name};
+use crate::constant::Constant;
 use crate::diag::Diagnostic;
 use crate::field::{Field, Header, Kind};
 use crate::hir::{self, Place, PortId, Space, TableId};

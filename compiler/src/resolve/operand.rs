@@ -3,8 +3,9 @@
 use super::Resolver;
 use super::action::{Bound, Scope};
 use super::names::Symbol;
-use super::value::{Constant, Target};
+use super::value::Target;
 use crate::ast::{Arg, Expr, ExprKind, Name, Spanned};
+use crate::constant::Constant;
 use crate::diag::Diagnostic;
 use crate::field::{Field, Kind};
 use crate::hir::{Action, Place, PortId, Value};

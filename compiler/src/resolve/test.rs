@@ -18,13 +18,8 @@ impl<'a> Resolver<'a> {
                 Step::Send { port, packet } => {
                     sent = true;
                     let port = self.test_port(port);
-                    let frame = packet::build(packet, &mut |expr, flags| self.constant(expr, flags));
-                    match (port, frame) {
-                        (Some(port), Ok(frame)) => steps.push(hir::Step::Send { port, frame, span: step.span }),
-                        (_, Err(diagnostics)) => {
-                            self.diagnostics.extend(diagnostics);
-                            whole = false;
-                        }
+                    match (port, packet::build(packet, self)) {
+                        (Some(port), Some(frame)) => steps.push(hir::Step::Send { port, frame, span: step.span }),
                         _ => whole = false,
                     }
                 }

@@ -1,26 +1,15 @@
-//! Values that are known when the program is compiled: literals, constants, sets. Each has a kind, and a value of one kind
-//! never stands for one of another.
+//! Values where they are used: whether they are of the kind and width that is wanted, and what stands behind `in`.
 
 use super::Resolver;
-use crate::ast::{Arith, Expr, ExprKind, Spanned};
+use super::names::Symbol;
+use crate::ast::{Expr, ExprKind, Spanned};
+use crate::constant::{Constant, Lookup, describe, evaluate, kind_width, max, prefix_mask, show};
 use crate::diag::Diagnostic;
 use crate::field::{Header, Kind};
-use crate::parse::address;
 use crate::source::Span;
-
-use super::names::Symbol;
 
 /// Ranges of all conditions and sets of a program together, at the most.
 const MAX_RANGES: usize = 1 << 21;
-
-/// A value with its kind: of ports, the dense number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Constant {
-    /// The bits.
-    pub bits: u128,
-    /// How it is written; never `Flags`.
-    pub kind: Kind,
-}
 
 /// Values of a set, sorted and disjoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,18 +35,6 @@ pub struct Target<'t> {
     pub span: Span,
 }
 
-/// What people call values of a kind.
-pub fn describe(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Number => "a number",
-        Kind::Mac => "a MAC address",
-        Kind::Ipv4 => "an IPv4 address",
-        Kind::Ipv6 => "an IPv6 address",
-        Kind::Port => "a port",
-        Kind::Flags => "a set of flags",
-    }
-}
-
 /// An example of a kind, for help.
 fn example(kind: Kind) -> &'static str {
     match kind {
@@ -68,34 +45,6 @@ fn example(kind: Kind) -> &'static str {
         Kind::Port => "the name of a port",
         Kind::Flags => "a number or names of flags, as in `syn|ack`",
     }
-}
-
-/// Bits that values of a kind have; 128 for numbers.
-pub fn kind_width(kind: Kind) -> u8 {
-    match kind {
-        Kind::Mac => 48,
-        Kind::Ipv4 => 32,
-        Kind::Port => 16,
-        Kind::Number | Kind::Ipv6 | Kind::Flags => 128,
-    }
-}
-
-/// The greatest value of a width.
-pub fn max(width: u8) -> u128 {
-    u128::MAX >> (128 - u32::from(width.clamp(1, 128)))
-}
-
-/// Sorts ranges and joins those that touch.
-pub fn normalise(mut ranges: Vec<(u128, u128)>) -> Vec<(u128, u128)> {
-    ranges.sort_unstable();
-    let mut out: Vec<(u128, u128)> = vec![];
-    for (low, high) in ranges {
-        match out.last_mut() {
-            Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
-            _ => out.push((low, high)),
-        }
-    }
-    out
 }
 
 impl Resolver<'_> {
@@ -148,66 +97,7 @@ impl Resolver<'_> {
 
     /// The value of an expression without fields. Names of `flags` stand for their bits.
     pub fn constant(&mut self, expr: &Expr, flags: &[(&str, u32)]) -> Option<Constant> {
-        let constant = |bits, kind| Some(Constant { bits, kind });
-        match &expr.node {
-            ExprKind::Number { value, .. } => constant(*value, Kind::Number),
-            ExprKind::Mac(bits) => constant(u128::from(*bits), Kind::Mac),
-            ExprKind::Ipv4(bits) => constant(u128::from(*bits), Kind::Ipv4),
-            ExprKind::Ipv6(bits) => constant(*bits, Kind::Ipv6),
-            ExprKind::Text(text) => match address(text) {
-                Some(node) => self.constant(&Spanned::new(node, expr.span), &[]),
-                None => {
-                    self.error("wrong-kind", "a string is not a value here", expr.span, "not an address either");
-                    None
-                }
-            },
-            ExprKind::Path(name) => {
-                if let Some((_, bit)) = flags.iter().find(|(flag, _)| flag == name) {
-                    return constant(u128::from(*bit), Kind::Number);
-                }
-                match self.lookup(name, expr.span, flags)? {
-                    Symbol::Const(value) => Some(value),
-                    Symbol::Port(id) => constant(u128::from(id.0), Kind::Port),
-                    symbol => {
-                        let message = format!("the {} `{name}` is not one value", symbol.what());
-                        let help = match symbol {
-                            Symbol::Set(_) => "write `in` to look for a value in a set",
-                            _ => "only constants can stand here",
-                        };
-                        self.push(Diagnostic::error("not-a-value", message, expr.span, "not a constant").help(help));
-                        None
-                    }
-                }
-            }
-            ExprKind::Arith(op, left, right) => self.arith(*op, left, right, flags),
-            _ => {
-                self.error("not-a-value", "expected a value that is known in advance", expr.span, "not a value");
-                None
-            }
-        }
-    }
-
-    fn arith(&mut self, op: Arith, left: &Expr, right: &Expr, flags: &[(&str, u32)]) -> Option<Constant> {
-        let (a, b) = (self.constant(left, flags), self.constant(right, flags));
-        let (a, b) = (a?, b?);
-        for (value, expr) in [(a, left), (b, right)] {
-            if value.kind != Kind::Number {
-                let message = format!("`{}` works on numbers, not on {}", op.name(), describe(value.kind));
-                self.error("wrong-kind", message, expr.span, "not a number");
-                return None;
-            }
-        }
-        let bits = match op {
-            Arith::BitOr => Some(a.bits | b.bits),
-            Arith::BitAnd => Some(a.bits & b.bits),
-            Arith::Add => a.bits.checked_add(b.bits),
-            Arith::Sub => a.bits.checked_sub(b.bits),
-        };
-        if bits.is_none() {
-            let message = if op == Arith::Sub { "this is below 0" } else { "this needs more than 128 bits" };
-            self.error("value-too-big", message, left.span.to(right.span), "out of range");
-        }
-        Some(Constant { bits: bits?, kind: Kind::Number })
+        evaluate(self, expr, flags)
     }
 
     /// What a declared name stands for; reports one that is not known.
@@ -244,19 +134,7 @@ impl Resolver<'_> {
         kind: &mut Option<(Kind, Span)>,
         out: &mut Vec<(u128, u128)>,
     ) -> Option<()> {
-        let mut take = |resolver: &mut Self, found: Kind, span: Span| -> Option<()> {
-            let (first, place) = *kind.get_or_insert((found, span));
-            if first == found {
-                return Some(());
-            }
-            let message = "values of two kinds in one set";
-            resolver.push(
-                Diagnostic::error("wrong-kind", message, span, describe(found))
-                    .label(place, describe(first))
-                    .help("make two sets of it"),
-            );
-            None
-        };
+        let mut take = |resolver: &mut Self, found, span| resolver.one_kind(kind, found, span);
         match &expr.node {
             ExprKind::Elements(list) => {
                 let mut all = Some(());
@@ -281,6 +159,10 @@ impl Resolver<'_> {
                 let (low, high) = (low?, high?);
                 take(self, low.kind, first.span)?;
                 take(self, high.kind, last.span)?;
+                if low.kind == Kind::Port {
+                    self.error("wrong-kind", "ports have no order", expr.span, "a range of ports");
+                    return None;
+                }
                 if low.bits > high.bits {
                     let message = "this range is empty: its first value is greater than its last";
                     self.push(
@@ -304,6 +186,21 @@ impl Resolver<'_> {
             }
         }
         Some(())
+    }
+
+    /// Reports a value of another kind than those before it.
+    fn one_kind(&mut self, kind: &mut Option<(Kind, Span)>, found: Kind, span: Span) -> Option<()> {
+        let (first, place) = *kind.get_or_insert((found, span));
+        if first == found {
+            return Some(());
+        }
+        let message = "values of two kinds in one set";
+        self.push(
+            Diagnostic::error("wrong-kind", message, span, describe(found))
+                .label(place, describe(first))
+                .help("make two sets of it"),
+        );
+        None
     }
 
     /// Counts ranges that conditions and sets hold, and refuses too many.
@@ -367,22 +264,25 @@ impl Resolver<'_> {
     }
 }
 
-/// The mask of a prefix.
-pub fn prefix_mask(width: u8, length: u8) -> u128 {
-    if length == 0 { 0 } else { max(width) & !(max(width).checked_shr(u32::from(length)).unwrap_or(0)) }
-}
+impl Lookup for Resolver<'_> {
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.push(diagnostic);
+    }
 
-/// A value as it is written.
-pub fn show(value: Constant) -> String {
-    match value.kind {
-        Kind::Mac => {
-            let bytes = value.bits.to_be_bytes();
-            let groups: Vec<String> = bytes[10..].iter().map(|b| format!("{b:02x}")).collect();
-            groups.join(":")
+    fn name(&mut self, name: &str, span: Span, flags: &[(&str, u32)]) -> Option<Constant> {
+        match self.lookup(name, span, flags)? {
+            Symbol::Const(value) => Some(value),
+            Symbol::Port(id) => Some(Constant { bits: u128::from(id.0), kind: Kind::Port }),
+            symbol => {
+                let message = format!("the {} `{name}` is not one value", symbol.what());
+                let help = match symbol {
+                    Symbol::Set(_) => "write `in` to look for a value in a set",
+                    _ => "only constants can stand here",
+                };
+                self.push(Diagnostic::error("not-a-value", message, span, "not a constant").help(help));
+                None
+            }
         }
-        Kind::Ipv4 => std::net::Ipv4Addr::from(value.bits as u32).to_string(),
-        Kind::Ipv6 => std::net::Ipv6Addr::from(value.bits).to_string(),
-        _ => value.bits.to_string(),
     }
 }
 
