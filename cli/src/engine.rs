@@ -58,7 +58,7 @@ fn jit(program: &Program) -> Result<Engine, Failure> {
     let plan = plan(program);
     let jit = pipec_compiler::backend::jit::compile(&plan).map_err(|what| Failure::environment(format!("{what}")))?;
     let run = jit.run();
-    Ok(Engine::function(plan.meta, run, Some(Arc::new(jit))))
+    Ok(Engine::function(plan.meta, &plan.tables, run, Some(Arc::new(jit))))
 }
 
 /// The reference interpreter as the runtime calls it.

@@ -19,7 +19,7 @@ fn compile() -> Result<Engine, String> {
     let program = program.ok_or_else(|| diag::render_all(&diagnostics, &sources, true))?;
     let plan = plan::plan(&program);
     let code = jit::compile(&plan).map_err(|error| error.to_string())?;
-    Ok(Engine::function(plan.meta, code.run(), Some(Arc::new(code))))
+    Ok(Engine::function(plan.meta, &plan.tables, code.run(), Some(Arc::new(code))))
 }
 
 fn main() -> ExitCode {

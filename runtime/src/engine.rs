@@ -1,10 +1,12 @@
 //! A program that can be run, whatever carried it here: static Rust, a library, the JIT, or the interpreter.
 
 use std::any::Any;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use pipec_abi::export::{Program, run_static};
 use pipec_abi::meta::Meta;
+use pipec_abi::table::Table;
 use pipec_abi::{Burst, Ctx, Env, RunFn};
 
 use crate::env::WorkerEnv;
@@ -20,6 +22,8 @@ pub trait Interpret: Send + Sync {
 #[derive(Clone)]
 pub struct Engine {
     meta: Arc<Meta>,
+    /// Its tables, built once and shared by workers.
+    tables: Arc<[Table]>,
     code: Code,
 }
 
@@ -50,17 +54,22 @@ impl Engine {
             #[cfg(feature = "dpdk")]
             mbuf: run_static::<P, WorkerEnv<crate::io::dpdk::Mbufs>>,
         };
-        Ok(Engine { meta: Arc::new(Meta::parse(P::META)?), code })
+        Ok(Engine { meta: Arc::new(Meta::parse(P::META)?), tables: build(P::TABLES), code })
     }
 
-    /// Code that finds its `Env` in the context; `owner` keeps it alive.
-    pub fn function(meta: Meta, run: RunFn, owner: Option<Arc<dyn Any + Send + Sync>>) -> Engine {
-        Engine { meta: Arc::new(meta), code: Code::Function { run, _owner: owner } }
+    /// Code that finds its `Env` in the context, with its tables as bytes; `owner` keeps the code alive.
+    pub fn function<T: AsRef<[u8]>>(
+        meta: Meta,
+        tables: &[T],
+        run: RunFn,
+        owner: Option<Arc<dyn Any + Send + Sync>>,
+    ) -> Engine {
+        Engine { meta: Arc::new(meta), tables: build(tables), code: Code::Function { run, _owner: owner } }
     }
 
     /// An interpreter.
     pub fn interpreter(meta: Meta, interpreter: Arc<dyn Interpret>) -> Engine {
-        Engine { meta: Arc::new(meta), code: Code::Interpreter(interpreter) }
+        Engine { meta: Arc::new(meta), tables: Arc::new([]), code: Code::Interpreter(interpreter) }
     }
 
     /// What the program is.
@@ -73,7 +82,7 @@ impl Engine {
     /// # Safety
     /// The `Env` must stay where it is, alone to the runner whenever that runs, for as long as the runner lives.
     pub unsafe fn runner<B: crate::env::Buffers + Kind>(&self, env: *mut WorkerEnv<B>) -> Runner {
-        let mut ctx = Box::new(Ctx::new(self.meta.counters.len(), self.meta.vars as usize));
+        let mut ctx = Box::new(Ctx::new(self.meta.counters.len(), self.meta.vars as usize, self.tables.clone()));
         // SAFETY: promised by the caller.
         unsafe { ctx.attach(env) };
         let call = match &self.code {
@@ -85,6 +94,12 @@ impl Engine {
         };
         Runner { ctx, call, _engine: self.clone() }
     }
+}
+
+/// Builds tables, under a key that nobody can know.
+fn build<T: AsRef<[u8]>>(tables: &[T]) -> Arc<[Table]> {
+    let seed = RandomState::new().hash_one(tables.len());
+    tables.iter().map(|bytes| Table::decode(bytes.as_ref(), seed)).collect()
 }
 
 /// Which kind of packets an `Env` holds, so that static code made for it is taken.

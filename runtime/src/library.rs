@@ -93,8 +93,10 @@ fn open(path: &Path, name: &str, file: Option<File>) -> Result<Engine, Error> {
     let meta = std::str::from_utf8(json).map_err(|error| error.to_string());
     let meta = meta.and_then(|json| Meta::parse(json).map_err(|error| error.to_string()));
     let meta = meta.map_err(|error| fail(format!("cannot read the program's description: {error}; build it again")))?;
+    // SAFETY: the same, of its tables.
+    let tables = unsafe { std::slice::from_raw_parts(descriptor.tables, descriptor.n_tables) };
     let run = descriptor.run;
-    Ok(Engine::function(meta, run, Some(Arc::new(loaded))))
+    Ok(Engine::function(meta, tables, run, Some(Arc::new(loaded))))
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub fn eval(program: &Program) -> Engine {
 pub fn jit(program: &Program) -> Engine {
     let plan = plan(program);
     match pipec_compiler::backend::jit::compile(&plan) {
-        Ok(jit) => Engine::function(plan.meta, jit.run(), Some(Arc::new(jit))),
+        Ok(jit) => Engine::function(plan.meta, &plan.tables, jit.run(), Some(Arc::new(jit))),
         Err(error) => panic!("{error}"),
     }
 }

@@ -62,7 +62,16 @@ pub fn program(cyclic: bool) -> impl Strategy<Value = Program> {
 }
 
 fn table(t: usize, n: usize, cyclic: bool) -> impl Strategy<Value = Table> {
-    prop::collection::vec((cond(), actions(t, n, cyclic, 2)), 0..7).prop_map(move |rules| Table {
+    let few = prop::collection::vec((cond(), actions(t, n, cyclic, 2)), 0..7);
+    // So many that their look-up is data, with few kinds of actions.
+    let many = (
+        prop::collection::vec(actions(t, n, cyclic, 1), 1..4),
+        prop::collection::vec((many_cond(), 0usize..4), 24..60),
+    )
+        .prop_map(|(kinds, rules)| {
+            rules.into_iter().map(|(cond, k)| (cond, kinds[k % kinds.len()].clone())).collect::<Vec<_>>()
+        });
+    prop_oneof![4 => few, 1 => many].prop_map(move |rules| Table {
         name: format!("t{t}"),
         rules: rules
             .into_iter()
@@ -70,6 +79,15 @@ fn table(t: usize, n: usize, cyclic: bool) -> impl Strategy<Value = Table> {
             .collect(),
         span: Span::default(),
     })
+}
+
+/// Conditions that are no code: several tests at once, now and then an alternative or the opposite.
+fn many_cond() -> impl Strategy<Value = Cond> {
+    prop_oneof![
+        6 => prop::collection::vec(compare(), 1..4).prop_map(Cond::All),
+        1 => prop::collection::vec(compare(), 1..3).prop_map(Cond::Any),
+        1 => compare().prop_map(|c| Cond::Not(Box::new(c))),
+    ]
 }
 
 fn field() -> impl Strategy<Value = (Field, Header, u128)> {

@@ -63,7 +63,7 @@ impl Eval {
 
     /// A context of the size the program needs.
     pub fn ctx(&self) -> Ctx {
-        Ctx::new(counters(&self.program), usize::from(self.program.metadata_words))
+        Ctx::new(counters(&self.program), usize::from(self.program.metadata_words), Arc::new([]))
     }
 
     /// Runs the packets of the burst one by one, each to its end.

@@ -4,7 +4,8 @@
 //! ```text
 //! plan      := prefix point* function* prepare* ct_point* meta
 //! body      := stmt*                                       runs for one packet; falling off its end is `return 0`
-//! stmt      := let v = expr | if expr { stmt* } else { stmt* } | label: { stmt* } | break label | return code
+//! stmt      := v = lookup(table, expr…) | switch v { stmt* … } | count n + v
+//!            | let v = expr | if expr { stmt* } else { stmt* } | label: { stmt* } | break label | return code
 //!            | count n | verdict word | drop_if_unsent reason | suspend point prepare?
 //!            | v = ct(point, zone) | ct_clear | emit port how | emit_in how | flood how | normal how
 //!            | set target high low | v = dec_ttl | var[word] = expr | v = call function(in_port?)
@@ -46,6 +47,8 @@ pub struct Plan {
     pub prepares: Vec<u16>,
     /// What each `ct` asks for.
     pub ct_points: Vec<CtPoint>,
+    /// Tables that are data, as `pipec_abi::table::encode` writes them.
+    pub tables: Vec<Vec<u8>>,
     /// Tags that are parsed, at the most.
     pub vlan_limit: u32,
     /// Values that any body has, at the most.
@@ -77,6 +80,22 @@ pub enum Stmt {
     Break(Label),
     Return(u8),
     Count(u32),
+    /// Counts at a counter plus the low 32 bits of a value.
+    CountAt {
+        base: u32,
+        place: Value,
+    },
+    /// Looks a key up in a table that is data: `pipec_abi::table::MISS`, or the entry's place and, above 32 bits, a case.
+    Lookup {
+        result: Value,
+        table: u16,
+        key: Vec<Expr>,
+    },
+    /// One of several lists by the upper 32 bits of a value, counted from 0; the last for all that are beyond.
+    Switch {
+        value: Value,
+        cases: Vec<Vec<Stmt>>,
+    },
     /// Sets the verdict, as a word.
     Verdict(u16),
     DropIfUnsent(DropReason),

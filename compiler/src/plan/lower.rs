@@ -78,6 +78,7 @@ pub(super) struct Lower<'p> {
     pending_functions: Vec<TableId>,
     prepares: Vec<u16>,
     ct_points: Vec<CtPoint>,
+    pub tables: Vec<Vec<u8>>,
     pub fresh: Fresh,
     values: u32,
     spent: u32,
@@ -110,6 +111,7 @@ impl<'p> Lower<'p> {
             pending_functions: Vec::new(),
             prepares: Vec::new(),
             ct_points: Vec::new(),
+            tables: Vec::new(),
             fresh: Fresh::default(),
             values: 0,
             spent: 0,
@@ -150,6 +152,7 @@ impl<'p> Lower<'p> {
             functions,
             prepares: self.prepares,
             ct_points: self.ct_points,
+            tables: self.tables,
             vlan_limit: u32::from(self.program.options.vlan_limit),
             values: self.values,
         }
@@ -301,6 +304,35 @@ impl<'p> Lower<'p> {
     /// Matches the rules of the state's table.
     fn rules(&mut self, state: State, out: &mut Vec<Stmt>) {
         self.rules_seen_by(true, state, out);
+    }
+
+    /// The first counter of the state's table, whose rules are counted by number.
+    pub(super) fn counters_of(&mut self, state: &State) -> u32 {
+        let table = u32::from(state.table.0);
+        let base = self.counters.len() as u32;
+        // Each place gets the rules taken before, so that they are counted with it.
+        for rule in 0..self.rules_of(state).len() as u32 {
+            let mut rules = state.taken.clone();
+            rules.push((table, rule));
+            self.counters.push(rules);
+        }
+        base
+    }
+
+    /// Takes a rule that stands for all with its actions: the one that was found is counted, `base` and the low 32 bits of
+    /// `found` say where.
+    pub(super) fn take_counted(&mut self, rule: usize, base: u32, found: Value, mut state: State, out: &mut Vec<Stmt>) {
+        out.push(Stmt::CountAt { base, place: found });
+        state.taken.clear();
+        self.spent += 1;
+        let program = self.program;
+        match program.table(state.table).rules[rule].actions.as_slice() {
+            [] => {
+                self.because(DropReason::Policy, &mut state);
+                self.end_list(state, out);
+            }
+            actions => self.actions(actions, state, out),
+        }
     }
 
     /// Takes a rule: counts it and does what it says.

@@ -16,7 +16,7 @@ const TREE_ENDS: usize = 48;
 const MAX_TREE_RULES: usize = 64;
 
 /// A rule that may still hold: its number, and what is open of its condition.
-type Open = (usize, Cond);
+pub(super) type Open = (usize, Cond);
 
 impl<'p> Lower<'p> {
     /// Matches the rules of the state's table, whose look-up sees `in_port` as actions do unless `own_port`.
@@ -30,7 +30,7 @@ impl<'p> Lower<'p> {
         let limit = TREE_ENDS.max(2 * rules.len());
         if rules.len() <= MAX_TREE_RULES && ends(&rules, &state.facts, limit).is_some() {
             self.tree(rules, state, out);
-        } else {
+        } else if !self.lookup(&rules, &state, out) {
             self.chain(rules, state, out);
         }
     }

@@ -8,11 +8,13 @@
 //! | [`analysis`] | what tables do and reach; whether they are counted |
 //! | [`facts`] | what is known on a path, so that nothing is tested twice |
 //! | [`values`] | how a field is read, and when a value at hand serves |
+//! | [`matching`] | whether a table is a tree of tests, a chain, or a look-up in data ([`lookup`]) |
 //! | [`lower`] | prefix, points and functions; the order of tests; copies or shares of outputs |
 
 pub mod analysis;
 pub mod code;
 pub mod facts;
+mod lookup;
 mod lower;
 mod matching;
 pub mod values;

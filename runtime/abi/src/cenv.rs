@@ -28,6 +28,7 @@ pub struct CEnv {
     pub dec_ttl: extern "C" fn(&mut Burst, u32, u32) -> u32,
     pub clear: extern "C" fn(&mut Ctx, u32),
     pub enter: extern "C" fn(&mut Ctx, u32) -> u32,
+    pub lookup: extern "C" fn(&Ctx, u32, *const u64, u32) -> u64,
 }
 
 /// Byte offsets of the table's functions, for the JIT.
@@ -51,12 +52,13 @@ pub mod offset {
     pub const DEC_TTL: usize = offset_of!(CEnv, dec_ttl);
     pub const CLEAR: usize = offset_of!(CEnv, clear);
     pub const ENTER: usize = offset_of!(CEnv, enter);
+    pub const LOOKUP: usize = offset_of!(CEnv, lookup);
 }
 
 /// The table for an `Env` of type `E`.
-pub struct Table<E>(core::marker::PhantomData<E>);
+pub struct CallTable<E>(core::marker::PhantomData<E>);
 
-impl<E: Env> Table<E> {
+impl<E: Env> CallTable<E> {
     /// The functions.
     pub const CALLS: &'static CEnv = &CEnv {
         ct_prepare: ct_prepare::<E>,
@@ -75,13 +77,14 @@ impl<E: Env> Table<E> {
         dec_ttl,
         clear,
         enter,
+        lookup,
     };
 }
 
 /// The `Env` attached to a context.
 #[inline(always)]
 fn env<'a, E>(ctx: &mut Ctx) -> &'a mut E {
-    // SAFETY: `Ctx::attach` is called with an `E` beside the choice of `Table<E>`; it outlives the run, lies outside the
+    // SAFETY: `Ctx::attach` is called with an `E` beside the choice of `CallTable<E>`; it outlives the run, lies outside the
     // context, and is used by nobody else meanwhile.
     unsafe { &mut *ctx.env().cast::<E>() }
 }
@@ -157,6 +160,12 @@ extern "C" fn clear(ctx: &mut Ctx, i: u32) {
 
 extern "C" fn enter(ctx: &mut Ctx, back: u32) -> u32 {
     u32::from(ctx.enter(back != 0))
+}
+
+extern "C" fn lookup(ctx: &Ctx, table: u32, key: *const u64, words: u32) -> u64 {
+    // SAFETY: compiled code passes the address of that many words of its own frame.
+    let key = unsafe { core::slice::from_raw_parts(key, words as usize) };
+    ctx.lookup(table as usize, key)
 }
 
 /// An [`Env`] that goes through the table of a context: what the code of a library is given.

@@ -1,8 +1,10 @@
 //! What one worker lends to a program while it runs a burst: counters, per-packet connection state and variables.
 
 use core::ffi::c_void;
+use std::sync::Arc;
 
-use crate::cenv::{CEnv, Table};
+use crate::cenv::{CEnv, CallTable};
+use crate::table::{self, Table};
 use crate::{BURST, CtView, Env};
 
 /// Tables that a packet passes at the most.
@@ -37,6 +39,8 @@ pub struct Ctx {
     resubmits: u32,
     /// `ct.*` of each packet.
     ct: [CtView; BURST],
+    /// The program's tables, shared by all workers.
+    tables: Arc<[Table]>,
     n_counters: usize,
     n_vars: usize,
 }
@@ -67,8 +71,9 @@ const _: () = assert!(offset::ENV == 0 && offset::CALLS == 8 && offset::COUNTERS
 unsafe impl Send for Ctx {}
 
 impl Ctx {
-    /// A context for a program with this many counters and words of variables a packet. Allocates; not for the packet path.
-    pub fn new(n_counters: usize, n_vars: usize) -> Ctx {
+    /// A context for a program with this many counters and words of variables a packet, and these tables. Allocates; not for
+    /// the packet path.
+    pub fn new(n_counters: usize, n_vars: usize, tables: Arc<[Table]>) -> Ctx {
         Ctx {
             env: core::ptr::null_mut(),
             calls: core::ptr::null(),
@@ -77,6 +82,7 @@ impl Ctx {
             depth: 0,
             resubmits: 0,
             ct: [CtView::CLEAR; BURST],
+            tables,
             n_counters,
             n_vars,
         }
@@ -88,7 +94,7 @@ impl Ctx {
     /// `env` must be alone to this context whenever a program runs with it, and outlive those runs.
     pub unsafe fn attach<E: Env>(&mut self, env: *mut E) {
         self.env = env.cast();
-        self.calls = Table::<E>::CALLS;
+        self.calls = CallTable::<E>::CALLS;
     }
 
     /// How to call the `Env` attached.
@@ -126,6 +132,15 @@ impl Ctx {
         let c = &mut self.counters_mut()[counter];
         c.packets += 1;
         c.bytes += u64::from(len);
+    }
+
+    /// What a table says of a key: [`MISS`](table::MISS) or a value.
+    #[inline(always)]
+    pub fn lookup(&self, table: usize, key: &[u64]) -> u64 {
+        match self.tables.get(table) {
+            Some(table) => table.lookup(key),
+            None => table::MISS,
+        }
     }
 
     /// The variables of packet `i`.
@@ -190,7 +205,7 @@ mod tests {
 
     #[test]
     fn counters_and_variables_are_apart() {
-        let mut ctx = Ctx::new(2, 3);
+        let mut ctx = Ctx::new(2, 3, Arc::new([]));
         ctx.count(1, 60);
         ctx.count(1, 40);
         ctx.vars(4)[2] = 9;

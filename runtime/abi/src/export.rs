@@ -20,6 +20,8 @@ pub type RunFn = unsafe extern "C" fn(ctx: *mut Ctx, burst: *mut Burst, entry: u
 pub trait Program {
     /// What the program is, in JSON.
     const META: &'static str;
+    /// Its tables, as [`table::encode`](crate::table::encode) wrote them.
+    const TABLES: &'static [&'static [u8]];
 
     /// Runs a burst.
     fn run<E: Env>(env: &mut E, ctx: &mut Ctx, burst: &mut Burst, entry: u16);
@@ -62,6 +64,10 @@ pub struct Descriptor {
     pub meta: *const u8,
     /// Its length in bytes.
     pub meta_len: usize,
+    /// Its tables, as bytes.
+    pub tables: *const &'static [u8],
+    /// How many.
+    pub n_tables: usize,
     /// The entry.
     pub run: RunFn,
 }
@@ -75,7 +81,14 @@ pub const SYMBOL: &str = "pipec_program";
 impl Descriptor {
     /// The descriptor of a program.
     pub const fn of<P: Program>() -> Descriptor {
-        Descriptor { abi_hash: crate::ABI_HASH, meta: P::META.as_ptr(), meta_len: P::META.len(), run: run_library::<P> }
+        Descriptor {
+            abi_hash: crate::ABI_HASH,
+            meta: P::META.as_ptr(),
+            meta_len: P::META.len(),
+            tables: P::TABLES.as_ptr(),
+            n_tables: P::TABLES.len(),
+            run: run_library::<P>,
+        }
     }
 }
 

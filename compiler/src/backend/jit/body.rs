@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use cranelift_codegen::ir::{
-    AbiParam, Block, BlockArg, FuncRef, InstBuilder, MemFlagsData, Signature, Type, Value as Clif, types,
+    AbiParam, Block, BlockArg, FuncRef, InstBuilder, MemFlagsData, Signature, StackSlotData, StackSlotKind, Type,
+    Value as Clif, types,
 };
-use cranelift_frontend::{FunctionBuilder, Variable};
+use cranelift_frontend::{FunctionBuilder, Switch, Variable};
 use cranelift_jit::JITModule;
 use cranelift_module::Module;
 use pipec_abi::{Counter, CtPoint, CtView, DropReason, Verdict, burst, cenv, ctx};
@@ -128,7 +129,15 @@ impl<'a, 'f> Body<'a, 'f> {
                 self.leave(*code);
                 return false;
             }
-            Stmt::Count(counter) => self.count(*counter),
+            Stmt::Count(counter) => self.count(*counter, None),
+            Stmt::CountAt { base, place } => {
+                let place = self.value(*place);
+                let place = self.b.ins().ireduce(types::I32, place);
+                let place = self.b.ins().uextend(types::I64, place);
+                self.count(*base, Some(place));
+            }
+            Stmt::Lookup { result, table, key } => self.lookup(*result, *table, key),
+            Stmt::Switch { value, cases } => return self.switch(*value, cases),
             Stmt::Verdict(word) => self.verdict(*word),
             Stmt::DropIfUnsent(reason) => self.drop_if_unsent(*reason),
             Stmt::Suspend { point, prepare } => self.suspend(*point, *prepare),
@@ -305,8 +314,13 @@ impl<'a, 'f> Body<'a, 'f> {
         self.b.ins().ireduce(types::I32, self.i)
     }
 
-    fn count(&mut self, counter: u32) {
-        let at = self.b.ins().load(types::I64, TRUSTED, self.ctx, imm(ctx::offset::COUNTERS));
+    /// Counts at a counter, or at one so many behind it.
+    fn count(&mut self, counter: u32, behind: Option<Clif>) {
+        let mut at = self.b.ins().load(types::I64, TRUSTED, self.ctx, imm(ctx::offset::COUNTERS));
+        if let Some(behind) = behind {
+            let offset = self.b.ins().imul_imm_u(behind, size_of::<Counter>() as i64);
+            at = self.b.ins().iadd(at, offset);
+        }
         let offset = counter as usize * size_of::<Counter>();
         let len = self.frame_len();
         let packets = self.b.ins().load(types::I64, TRUSTED, at, imm(offset));
@@ -315,6 +329,47 @@ impl<'a, 'f> Body<'a, 'f> {
         let bytes = self.b.ins().load(types::I64, TRUSTED, at, imm(offset + 8));
         let bytes = self.b.ins().iadd(bytes, len);
         self.b.ins().store(TRUSTED, bytes, at, imm(offset + 8));
+    }
+
+    fn lookup(&mut self, result: Value, table: u16, key: &[crate::plan::code::Expr]) {
+        let key: Vec<Clif> = key.iter().map(|word| self.expr(word)).collect();
+        let size = key.len() as u32 * 8;
+        let slot = self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3));
+        for (k, word) in key.iter().enumerate() {
+            self.b.ins().stack_store(types::I64, *word, slot, imm(k * 8));
+        }
+        let address = self.b.ins().stack_addr(types::I64, slot, 0);
+        let table = self.b.ins().iconst(types::I32, i64::from(table));
+        let words = self.b.ins().iconst(types::I32, key.len() as i64);
+        let ctx = self.ctx;
+        let value = self.call(cenv::offset::LOOKUP, &[ctx, table, address, words], Some(types::I64));
+        self.values.insert(result, value);
+    }
+
+    fn switch(&mut self, value: Value, cases: &[Vec<Stmt>]) -> bool {
+        let value = self.value(value);
+        let case = self.b.ins().ushr_imm_u(value, 32);
+        let blocks: Vec<Block> = cases.iter().map(|_| self.b.create_block()).collect();
+        let join = self.b.create_block();
+        let mut switch = Switch::new();
+        let Some((last, others)) = blocks.split_last() else { return true };
+        for (k, block) in others.iter().enumerate() {
+            switch.set_entry(k as u128, *block);
+        }
+        switch.emit(self.b, case, *last);
+        let mut reached = false;
+        for (block, stmts) in blocks.iter().zip(cases) {
+            self.b.switch_to_block(*block);
+            if self.stmts(stmts) {
+                self.b.ins().jump(join, &[]);
+                reached = true;
+            }
+        }
+        self.b.switch_to_block(join);
+        if !reached {
+            self.b.ins().trap(cranelift_codegen::ir::TrapCode::unwrap_user(1));
+        }
+        reached
     }
 
     fn verdict(&mut self, word: u16) {

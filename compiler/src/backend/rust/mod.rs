@@ -13,6 +13,7 @@ use crate::plan::Plan;
 /// The plan as Rust items for the type `name`, with a path to the crate `pipec_abi`.
 pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
     let meta = plan.meta.to_json();
+    let tables = plan.tables.iter().map(|table| proc_macro2::Literal::byte_string(table));
     let sets = plan.prepares.len();
     let vlan_limit = plan.vlan_limit;
     let prefix = stmt::body(&plan.prefix, plan);
@@ -71,6 +72,7 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
 
             impl Program for #name {
                 const META: &'static str = #meta;
+                const TABLES: &'static [&'static [u8]] = &[#(#tables),*];
 
                 fn run<E: Env>(env: &mut E, ctx: &mut Ctx, burst: &mut Burst, entry: u16) {
                     match entry {

@@ -61,6 +61,24 @@ fn stmt(stmt: &Stmt, plan: &Plan) -> TokenStream {
             let counter = *counter as usize;
             quote! { ctx.count(#counter, burst.frame_len(i)); }
         }
+        Stmt::CountAt { base, place } => {
+            let (base, place) = (*base as usize, name(*place));
+            quote! { ctx.count(#base + #place as u32 as usize, burst.frame_len(i)); }
+        }
+        Stmt::Lookup { result, table, key } => {
+            let (result, table, key) = (name(*result), usize::from(*table), key.iter().map(expr));
+            quote! { let #result = ctx.lookup(#table, &[#(#key),*]); }
+        }
+        Stmt::Switch { value, cases } => {
+            let value = name(*value);
+            let (last, others) = cases.split_last().unwrap_or((const { &Vec::new() }, &[]));
+            let arms = others.iter().enumerate().map(|(k, stmts)| {
+                let (k, stmts) = (k as u64, body(stmts, plan));
+                quote! { #k => { #stmts } }
+            });
+            let last = body(last, plan);
+            quote! { match #value >> 32 { #(#arms)* _ => { #last } } }
+        }
         Stmt::Verdict(word) => quote! { burst.set_verdict(i, Verdict(#word)); },
         Stmt::DropIfUnsent(reason) => {
             let reason = variant(reason);
