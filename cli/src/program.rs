@@ -21,24 +21,13 @@ pub struct Loaded {
     pub program: Arc<Program>,
 }
 
-/// The language of a source file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Language {
-    Pipe,
-    Flows,
-}
-
 /// Reads and checks a program; `ports` exist beside those that rules of a `.flows` file name.
 pub fn load(path: &Path, ports: &[u32], color: bool) -> Result<Loaded, Failure> {
     let text = read(path)?;
-    let language = language(path, &text)?;
+    let name = name(path, &text)?;
     let mut sources = Sources::default();
-    let name = if path == Path::new("-") { "stdin".to_string() } else { path.display().to_string() };
     let file = sources.add(name, text);
-    let (program, diagnostics) = match language {
-        Language::Pipe => pipec_compiler::front_pipe(&mut sources, file),
-        Language::Flows => pipec_compiler::flows::front_flows(&sources, file, ports),
-    };
+    let (program, diagnostics) = pipec_compiler::front(&mut sources, file, ports);
     tell(&diagnostics, &sources, color);
     match program {
         Some(program) if !diag::has_errors(&diagnostics) => Ok(Loaded { sources, program: Arc::new(program) }),
@@ -81,11 +70,13 @@ fn read(path: &Path) -> Result<String, Failure> {
     })
 }
 
-fn language(path: &Path, text: &str) -> Result<Language, Failure> {
+/// The name of a source, which says its language.
+fn name(path: &Path, text: &str) -> Result<String, Failure> {
     match path.extension().and_then(|extension| extension.to_str()) {
-        Some("pipe") => Ok(Language::Pipe),
-        Some("flows") => Ok(Language::Flows),
-        _ if path == Path::new("-") || path.starts_with("/dev") || path.starts_with("/proc") => Ok(guess(text)),
+        Some("pipe" | "flows") => Ok(path.display().to_string()),
+        _ if path == Path::new("-") || path.starts_with("/dev") || path.starts_with("/proc") => {
+            Ok(if looks_like_flows(text) { "stdin.flows" } else { "stdin.pipe" }.to_string())
+        }
         _ => Err(Failure::usage(format!(
             "{}: cannot tell the language of the program by its name; call it NAME.pipe, or NAME.flows for rules of ovs-ofctl",
             path.display()
@@ -93,15 +84,12 @@ fn language(path: &Path, text: &str) -> Result<Language, Failure> {
     }
 }
 
-/// The language of a text without a name: rules of `ovs-ofctl` never begin with one of these words.
-fn guess(text: &str) -> Language {
+/// Whether a text without a name holds rules of `ovs-ofctl`: those never begin as a pipeline does.
+fn looks_like_flows(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let first = lines.next().unwrap_or("");
     let word = first.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or("");
-    match first.starts_with("//") || first.starts_with("/*") || ["pipeline", "use", "const", "set"].contains(&word) {
-        true => Language::Pipe,
-        false => Language::Flows,
-    }
+    !(first.starts_with("//") || first.starts_with("/*") || ["pipeline", "use"].contains(&word))
 }
 
 #[cfg(test)]
@@ -110,12 +98,13 @@ mod tests {
 
     #[test]
     fn the_language_is_told_by_name_or_first_word() {
-        assert_eq!(language(Path::new("a/b.pipe"), "").ok(), Some(Language::Pipe));
-        assert_eq!(language(Path::new("b.flows"), "").ok(), Some(Language::Flows));
-        assert_eq!(language(Path::new("b.txt"), "pipeline").ok(), None);
-        assert_eq!(guess("# x\n\n  pipeline a {"), Language::Pipe);
-        assert_eq!(guess("// x"), Language::Pipe);
-        assert_eq!(guess("# x\nip actions=drop"), Language::Flows);
-        assert_eq!(guess(""), Language::Flows);
+        let name = |path: &str, text| name(Path::new(path), text).ok();
+        assert_eq!(name("a/b.pipe", ""), Some("a/b.pipe".to_string()));
+        assert_eq!(name("b.flows", ""), Some("b.flows".to_string()));
+        assert_eq!(name("b.txt", "pipeline"), None);
+        assert_eq!(name("-", "# x\n\n  pipeline a {"), Some("stdin.pipe".to_string()));
+        assert_eq!(name("/dev/fd/3", "// x"), Some("stdin.pipe".to_string()));
+        assert_eq!(name("-", "# x\nip actions=drop"), Some("stdin.flows".to_string()));
+        assert_eq!(name("-", ""), Some("stdin.flows".to_string()));
     }
 }

@@ -97,6 +97,23 @@ fn the_other_forms_of_build_are_written() {
 }
 
 #[test]
+fn a_library_of_another_version_is_refused() {
+    let scratch = scratch("versions");
+    scratch.pipec(["build", "fw.pipe", "--emit", "lib", "-o", "fw.so"]).good();
+    let engine = pipec_runtime::library::load(&scratch.path("fw.so")).unwrap();
+    assert_eq!(engine.meta().name, "firewall");
+    let mut bytes = std::fs::read(scratch.path("fw.so")).unwrap();
+    let hash = pipec_abi::ABI_HASH.to_le_bytes();
+    let at = bytes.windows(8).position(|window| window == hash).unwrap();
+    bytes[at] ^= 1;
+    let error = pipec_runtime::library::load_bytes("fw", &bytes).err().unwrap();
+    assert_eq!(error.to_string(), "fw: the library was built by another version of pipec; build it again");
+    scratch.write("empty.so", "");
+    let error = pipec_runtime::library::load(&scratch.path("empty.so")).err().unwrap();
+    assert!(error.to_string().contains("empty.so: cannot load the library"), "{error}");
+}
+
+#[test]
 fn without_rustc_the_message_says_what_else_works() {
     use std::process::Command;
     let scratch = scratch("no-rustc");

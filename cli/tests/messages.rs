@@ -109,6 +109,18 @@ fn a_capture_that_breaks_off_runs_up_to_there_and_says_so() {
 }
 
 #[test]
+fn frames_that_had_been_cut_short_run_with_a_warning() {
+    let scratch = scratch("snap");
+    let mut file = pcap(&[(1, 0, udp(1, 2, 3, 4))]);
+    file[36..40].copy_from_slice(&1500u32.to_le_bytes());
+    scratch.write("short.pcap", file);
+    let ran = scratch.pipec(["replay", "fw.pipe", "--in", "lan=short.pcap", "--lines"]);
+    let warning = "warning: short.pcap: 1 frame had been cut short when captured (packet 1: 60 of 1500 bytes)";
+    assert!(ran.err.starts_with(warning), "{ran:?}");
+    assert!(ran.good().starts_with("0 1 60 -> "));
+}
+
+#[test]
 fn places_that_cannot_be_written_are_named() {
     let scratch = scratch("unwritable");
     scratch.write("file", "");

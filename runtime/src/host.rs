@@ -111,9 +111,10 @@ fn run_captures(engine: &Engine, job: &Job, options: &RunOptions, stop: &AtomicB
 /// Says that frames were cut short when they were captured.
 pub fn warn_cut(path: &str, cut: &Cut) {
     let Cut { first, have, had, count } = cut;
+    let frames = if *count == 1 { "1 frame".to_string() } else { format!("{count} frames") };
     tell(&format!(
-        "warning: {path}: {count} frames had been cut short when captured (packet {first}: {have} of {had} bytes), and ran as \
-         the shorter frames they are; capture with a larger snap length (tcpdump -s 0)"
+        "warning: {path}: {frames} had been cut short when captured (packet {first}: {have} of {had} bytes) and ran as they \
+         are; capture with a larger snap length (tcpdump -s 0)"
     ));
 }
 

@@ -99,8 +99,14 @@ impl Rustc {
     }
 }
 
-const FLAGS: &[&str] =
-    &["--edition", "2024", "--cap-lints", "allow", "-C", "opt-level=3", "-C", "codegen-units=1", "-C", "panic=abort"];
+const FLAGS: &[&str] = &[
+    "--edition=2024",
+    "--cap-lints=allow",
+    "-Copt-level=3",
+    "-Ccodegen-units=1",
+    "-Cpanic=abort",
+    "-Cstrip=debuginfo",
+];
 
 fn missing(path: &Path, error: &std::io::Error) -> Failure {
     Failure::environment(format!(

@@ -1,3 +1,4 @@
+use super::writer::SNAP_LEN;
 use super::*;
 
 /// A folder of its own for one test, removed behind it.
