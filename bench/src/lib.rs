@@ -1,1 +1,1 @@
-//!
+//! Benchmarks beside other dataplanes.

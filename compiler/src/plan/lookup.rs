@@ -263,11 +263,14 @@ fn gaps(ranges: &[(u128, u128)], most: u128) -> Vec<(u128, u128)> {
 /// A range as prefixes: value and mask of each.
 fn prefixes(low: u128, high: u128, width: u8) -> Vec<(u128, u128)> {
     let full = ones(width);
+    if low == 0 && high >= full {
+        return vec![(0, 0)];
+    }
     let (mut prefixes, mut at) = (Vec::new(), low);
     while at <= high {
         // The largest block that starts here and does not reach beyond.
-        let mut size = if at == 0 { u32::from(width) } else { at.trailing_zeros().min(u32::from(width)) };
-        while size > 0 && (size >= 128 || at + ((1u128 << size) - 1) > high) {
+        let mut size = at.trailing_zeros().min(u32::from(width) - 1);
+        while size > 0 && at + ((1u128 << size) - 1) > high {
             size -= 1;
         }
         prefixes.push((at, full & !((1u128 << size) - 1)));

@@ -8,6 +8,7 @@ use crate::pcap::tests::Scratch;
 struct ByFirstByte;
 
 impl Program for ByFirstByte {
+    const TABLES: &'static [&'static [u8]] = &[];
     const META: &'static str = r#"{"name":"t","ports":[{"name":"a","number":1},{"name":"b","number":2}],"tables":[],
         "counters":[{"rules":[]}],"vars":0,"points":0,"parse_depth":1}"#;
 
