@@ -8,7 +8,7 @@
 //!            | let v = expr | if expr { stmt* } else { stmt* } | label: { stmt* } | break label | return code
 //!            | count n | verdict word | drop_if_unsent reason | suspend point prepare?
 //!            | v = ct(point, zone) | ct_clear | emit port how | emit_in how | flood how | normal how
-//!            | set target high low | v = dec_ttl | var[word] = expr | v = call function(in_port?)
+//!            | set target high low | store(base, offset, bytes) = expr | v = dec_ttl | var[word] = expr | v = call function(in_port?)
 //!            | clear (vars, ct) | v = enter(back) | v = depth | set_depth v
 //!            | save | restore | set_ct v v v v v | fail reason
 //! expr      := constant | v | len | in_port | lookup_port | load(base, offset, bytes) | var[word] | ct part
@@ -19,7 +19,7 @@
 //! `return 0`: the packet goes on in the caller; `return 1`: it has ended; `return 2`: it has failed. In the prefix and in
 //! points all three mean the same.
 //!
-//! `load` reads a big-endian number; `plan` asks for it only where the bytes are known to be there.
+//! `load` reads a big-endian number, `store` writes one; `plan` asks for them only where the bytes are known to be there.
 //! `guard(c, e)` is `e` where `c` is not 0, else 0, and `e` is not evaluated then.
 
 use pipec_abi::edit::Target;
@@ -128,6 +128,13 @@ pub enum Stmt {
         target: Target,
         high: Expr,
         low: Expr,
+    },
+    /// Writes the low bytes of a word, big-endian, where they are known to be.
+    Store {
+        base: Base,
+        offset: u16,
+        bytes: u8,
+        value: Expr,
     },
     /// 1 if the TTL has expired.
     DecTtl {

@@ -4,7 +4,7 @@
 //! mask and a value over a key of words; a rule that would need too many keeps the whole table a chain. Rules with the same
 //! actions are one case of the code behind the look-up.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use pipec_abi::table::{self, Entry, Kind, MAX_WORDS};
 
@@ -18,6 +18,10 @@ use crate::hir::{Cond, Match, Read};
 const MIN_RULES: usize = 24;
 /// Entries that one rule may become.
 const MAX_ENTRIES: usize = 1024;
+/// Masks of a tuple space that cost less than bit vectors.
+const FEW_MASKS: usize = 6;
+/// Entries of bit vectors at the most: beyond, building them and keeping them in caches costs more than probes do.
+const MAX_VECTOR: usize = 8192;
 /// Cases of code behind a look-up.
 const MAX_CASES: usize = 4096;
 
@@ -324,15 +328,18 @@ fn entry(masks: &Masks, slots: &[Slot], width: usize, value: u64) -> Entry {
     entry
 }
 
-/// Prefixes of one field of 32 bits with longer ones first are a trie; all else is a tuple space.
+/// Prefixes of one field of 32 bits with longer ones first are a trie. Few masks are few probes of a tuple space; with many,
+/// up to some thousand entries are bit vectors.
 fn choose(entries: &[Entry], slots: &[Slot]) -> Kind {
-    let [slot] = slots else { return Kind::TupleSpace };
+    let masks: BTreeSet<&[u64]> = entries.iter().map(|e| e.mask.as_slice()).collect();
+    let many = if masks.len() > FEW_MASKS && entries.len() <= MAX_VECTOR { Kind::BitVector } else { Kind::TupleSpace };
+    let [slot] = slots else { return many };
     let is_prefix = |mask: u64| mask <= 0xffff_ffff && (mask as u32).leading_ones() == (mask as u32).count_ones();
     let mut masks: Vec<u64> = entries.iter().map(|e| e.mask[0]).collect();
     let all_prefixes = slot.read.place.width == 32 && masks.iter().all(|m| is_prefix(*m));
     let longer_first = masks.is_sorted_by_key(|m| std::cmp::Reverse(m.count_ones()));
     masks.dedup();
-    if all_prefixes && longer_first && masks.len() > 1 { Kind::Lpm } else { Kind::TupleSpace }
+    if all_prefixes && longer_first && masks.len() > 1 { Kind::Lpm } else { many }
 }
 
 #[cfg(test)]

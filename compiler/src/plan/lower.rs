@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use pipec_abi::{CtPoint, DropReason, Emit, Verdict};
 
 use super::analysis::{Analysis, analyse};
-use super::code::{CtPart, Expr, Function, Label, Op, Plan, Stmt, Value};
+use super::code::{Base, CtPart, Expr, Function, Label, Op, Plan, Stmt, Value};
 use super::facts::{Facts, Known, ones};
 use super::values::{Fresh, Site, Values, Wide};
 use crate::describe::describe;
@@ -389,10 +389,7 @@ impl<'p> Lower<'p> {
             Action::Exit => return self.exit(state, out),
             Action::Set { place, value } => self.set(place, value, &mut state, out),
             Action::DecTtl => {
-                let expired = self.fresh.value();
-                out.push(Stmt::DecTtl { expired });
-                state.written = true;
-                self.forget_field(Field::IpTtl, &mut state);
+                let expired = self.dec_ttl(&mut state, out);
                 let mut over = state.clone();
                 self.because(DropReason::Ttl, &mut over);
                 let mut then = Vec::new();
@@ -501,7 +498,15 @@ impl<'p> Lower<'p> {
                 }
             }
             Space::Field(field) => {
-                if let Some(target) = field.target() {
+                let ethernet = match field {
+                    Field::EthDst => Some(0),
+                    Field::EthSrc => Some(6),
+                    _ => None,
+                };
+                if let Some(offset) = ethernet {
+                    out.push(Stmt::Store { base: Base::Frame, offset, bytes: 6, value: merged.low });
+                    state.written = true;
+                } else if let Some(target) = field.target() {
                     out.push(Stmt::Set { target, high: merged.high, low: merged.low });
                     state.written = true;
                 }
@@ -513,6 +518,36 @@ impl<'p> Lower<'p> {
                 }
             }
         }
+    }
+
+    /// Decrements the TTL; a value that is 1 if it has expired. The header of IPv4 is written in place: the TTL is the high
+    /// byte of a word of the checksum's sum, which thus falls by 0x100 (RFC 1624, equation 3).
+    fn dec_ttl(&mut self, state: &mut State, out: &mut Vec<Stmt>) -> Value {
+        let expired = self.fresh.value();
+        state.written = true;
+        if state.facts.constant(&table_read(Field::EthType)) != Some(0x0800) {
+            out.push(Stmt::DecTtl { expired });
+            self.forget_field(Field::IpTtl, state);
+            return expired;
+        }
+        let mut site = self.site(state, out);
+        let ttl = site.read(&table_read(Field::IpTtl)).low;
+        let base = site.l3_offset();
+        out.push(Stmt::Let(expired, ttl.clone().with(Op::Lt, 2)));
+        let (sum, folded) = (self.fresh.value(), self.fresh.value());
+        let old = Expr::Load { base, offset: 10, bytes: 2 };
+        let sum_of = Expr::Const(0xffff).op(Op::Sub, old).with(Op::Add, 0xfeff);
+        let fold = Expr::Value(sum).with(Op::And, 0xffff).op(Op::Add, Expr::Value(sum).with(Op::Shr, 16));
+        let new = Expr::Const(0xffff).op(Op::Sub, Expr::Value(folded));
+        let write = vec![
+            Stmt::Let(sum, sum_of),
+            Stmt::Let(folded, fold),
+            Stmt::Store { base, offset: 8, bytes: 1, value: ttl.with(Op::Sub, 1) },
+            Stmt::Store { base, offset: 10, bytes: 2, value: new },
+        ];
+        out.push(Stmt::If { cond: Expr::Value(expired).with(Op::Eq, 0), then: write, otherwise: vec![] });
+        self.forget_field(Field::IpTtl, state);
+        expired
     }
 
     /// The expression as a value, unless it is known.

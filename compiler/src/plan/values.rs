@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pipec_abi::header::{L3, L4};
+use pipec_abi::header::{L3, L4, proto};
 
 use super::code::{Base, CtPart, Expr, Op, Stmt, Value};
 use super::facts::{Facts, canonical_view, ones};
@@ -134,7 +134,8 @@ impl Site<'_> {
         self.hold(Held::L4, |site| Expr::L4(site.l3()))
     }
 
-    fn l3_offset(&mut self) -> Base {
+    /// Where IP begins.
+    pub fn l3_offset(&mut self) -> Base {
         Base::At(self.hold(Held::L3Offset, |site| Expr::Value(site.l2()).with(Op::Shr, 16).with(Op::And, 0xffff)))
     }
 
@@ -201,14 +202,14 @@ impl Site<'_> {
                 let there = Expr::Value(self.l3()).with(Op::And, flags).with(Op::Eq, flags);
                 guard(there, load(base, 0, 4).with(Op::And, 0xf_ffff))
             }
-            Field::TcpSrc | Field::UdpSrc | Field::SctpSrc => self.transport(view, 0, 2),
-            Field::TcpDst | Field::UdpDst | Field::SctpDst => self.transport(view, 2, 2),
+            Field::TcpSrc | Field::UdpSrc | Field::SctpSrc => self.transport(field, view, 0, 2),
+            Field::TcpDst | Field::UdpDst | Field::SctpDst => self.transport(field, view, 2, 2),
             Field::TcpFlags => {
-                let flags = self.transport(view, 12, 2);
+                let flags = self.transport(field, view, 12, 2);
                 flags.with(Op::And, 0xfff)
             }
-            Field::IcmpType | Field::Icmpv6Type => self.transport(view, 0, 1),
-            Field::IcmpCode | Field::Icmpv6Code => self.transport(view, 1, 1),
+            Field::IcmpType | Field::Icmpv6Type => self.transport(field, view, 0, 1),
+            Field::IcmpCode | Field::Icmpv6Code => self.transport(field, view, 1, 1),
         }
     }
 
@@ -259,10 +260,24 @@ impl Site<'_> {
         guard(there, Expr::Load { base, offset, bytes })
     }
 
-    fn transport(&mut self, view: View, offset: u16, bytes: u8) -> Expr {
+    /// A field of a transport header. A table that reads one has tested the protocol beside it; an action may not have.
+    fn transport(&mut self, field: Field, view: View, offset: u16, bytes: u8) -> Expr {
         let base = self.l4_offset();
         let flag = if view == View::Table { L4::MATCHES } else { L4::ACTIONS };
-        guard(Expr::Value(self.l4()).with(Op::And, flag), Expr::Load { base, offset, bytes })
+        let mut there = Expr::Value(self.l4()).with(Op::And, flag);
+        let proto = match field.header() {
+            Some(Header::Tcp) => proto::TCP,
+            Some(Header::Udp) => proto::UDP,
+            Some(Header::Sctp) => proto::SCTP,
+            Some(Header::Icmp) => proto::ICMP,
+            _ => proto::ICMPV6,
+        };
+        let read = Read { place: Place::field(Field::IpProto), view: View::Table };
+        if view == View::Action && self.facts.constant(&read) != Some(u128::from(proto)) {
+            let of = Expr::Value(self.l3()).with(Op::Shr, 32).with(Op::And, 0xff);
+            there = there.with(Op::Ne, 0).op(Op::And, of.with(Op::Eq, u64::from(proto)));
+        }
+        guard(there, Expr::Load { base, offset, bytes })
     }
 
     /// Whether a read passes a test: 0 or 1.

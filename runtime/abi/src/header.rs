@@ -171,6 +171,14 @@ pub fn load64(data: &[u8], at: usize) -> u64 {
     word::<8>(data, at)
 }
 
+/// Writes the low `N` bytes of `value` at `at`, big-endian; nothing where they would not all fit.
+#[inline(always)]
+pub fn store<const N: usize>(data: &mut [u8], at: usize, value: u64) {
+    if let Some(place) = data.get_mut(at..at.wrapping_add(N)) {
+        place.copy_from_slice(&value.to_be_bytes()[8 - N..]);
+    }
+}
+
 /// Parses Ethernet and at most `vlan_limit` tags (P1–P6). The frame has 14 bytes or more.
 #[inline(always)]
 pub fn l2(data: &[u8], vlan_limit: u32) -> L2 {

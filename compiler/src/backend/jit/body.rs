@@ -166,6 +166,7 @@ impl<'a, 'f> Body<'a, 'f> {
                 let (i, burst) = (self.i32(), self.burst);
                 self.call(cenv::offset::SET, &[burst, i, target, high, low, limit], None);
             }
+            Stmt::Store { base, offset, bytes, value } => self.store(*base, *offset, *bytes, value),
             Stmt::DecTtl { expired } => {
                 let limit = self.b.ins().iconst(types::I32, i64::from(self.shared.plan.vlan_limit));
                 let (i, burst) = (self.i32(), self.burst);

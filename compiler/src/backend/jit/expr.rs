@@ -137,6 +137,29 @@ impl Body<'_, '_> {
         }
     }
 
+    /// Writes the low 1, 2, 4, 6 or 8 bytes of a word, big-endian.
+    pub fn store(&mut self, base: Base, offset: u16, bytes: u8, value: &Expr) {
+        let value = self.expr(value);
+        let at = self.address(base);
+        let offset = usize::from(offset);
+        let part = |body: &mut Self, ty: types::Type, shift: i64, offset: usize| {
+            let part = if shift == 0 { value } else { body.b.ins().ushr_imm_u(value, shift) };
+            let part = if ty == types::I64 { part } else { body.b.ins().ireduce(ty, part) };
+            let part = if ty == types::I8 { part } else { body.b.ins().bswap(part) };
+            body.b.ins().store(UNALIGNED, part, at, imm(offset));
+        };
+        match bytes {
+            1 => part(self, types::I8, 0, offset),
+            2 => part(self, types::I16, 0, offset),
+            4 => part(self, types::I32, 0, offset),
+            6 => {
+                part(self, types::I32, 16, offset);
+                part(self, types::I16, 0, offset + 4);
+            }
+            _ => part(self, types::I64, 0, offset),
+        }
+    }
+
     fn swapped(&mut self, ty: types::Type, at: Clif, offset: usize) -> Clif {
         let raw = self.b.ins().load(ty, UNALIGNED, at, imm(offset));
         let value = self.b.ins().bswap(raw);

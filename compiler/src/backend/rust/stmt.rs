@@ -128,6 +128,10 @@ fn stmt(stmt: &Stmt, plan: &Plan) -> TokenStream {
                 }
             }
         }
+        Stmt::Store { base, offset, bytes, value } => {
+            let (at, bytes, value) = (address(*base, *offset), usize::from(*bytes), expr(value));
+            quote! { { let value = #value; header::store::<#bytes>(burst.bytes_mut(i), #at, value); } }
+        }
         Stmt::DecTtl { expired } => {
             let (expired, limit) = (name(*expired), plan.vlan_limit);
             quote! { let #expired = u64::from(edit::dec_ttl(burst.bytes_mut(i), #limit) == Ttl::Expired); }
@@ -194,14 +198,7 @@ fn expr(e: &Expr) -> TokenStream {
         Expr::LookupPort => quote!(u64::from(lookup_port)),
         Expr::Load { base, offset, bytes } => {
             let load = format_ident!("load{}", u32::from(*bytes) * 8);
-            let offset = usize::from(*offset);
-            let at = match base {
-                Base::Frame => quote!(#offset),
-                Base::At(value) => {
-                    let value = name(*value);
-                    quote!(#value as usize + #offset)
-                }
-            };
+            let at = address(*base, *offset);
             quote!(header::#load(burst.bytes(i), #at))
         }
         Expr::Var(word) => {
@@ -246,6 +243,17 @@ fn expr(e: &Expr) -> TokenStream {
         Expr::Guard(cond, value) => {
             let (cond, value) = (condition(cond), expr(value));
             quote!((if #cond { #value } else { 0 }))
+        }
+    }
+}
+
+fn address(base: Base, offset: u16) -> TokenStream {
+    let offset = usize::from(offset);
+    match base {
+        Base::Frame => quote!(#offset),
+        Base::At(value) => {
+            let value = name(value);
+            quote!(#value as usize + #offset)
         }
     }
 }

@@ -7,13 +7,16 @@
 //! | structure | for | cost of a look-up |
 //! |---|---|---|
 //! | [`TupleSpace`] | any entries | one probe a distinct mask, fewer where an early one decides; one mask: a hash table |
+//! | [`BitVector`] | a few thousand entries with many masks | two loads for each 16 bits of key, and a few words |
 //! | [`Lpm`] | prefixes of one field of up to 32 bits, longer ones first | one to three dependent loads |
 //!
 //! A value's low 32 bits are the place of the entry among all (lower is first), the high ones what the program makes of it.
 
+mod bit_vector;
 mod lpm;
 mod tuple_space;
 
+pub use bit_vector::BitVector;
 pub use lpm::Lpm;
 pub use tuple_space::TupleSpace;
 
@@ -30,6 +33,8 @@ pub enum Kind {
     TupleSpace = 0,
     /// [`Lpm`]
     Lpm = 1,
+    /// [`BitVector`]
+    BitVector = 2,
 }
 
 /// An entry: what of a key must be what, and the value.
@@ -50,6 +55,8 @@ pub enum Table {
     TupleSpace(TupleSpace),
     /// See [`Lpm`].
     Lpm(Lpm),
+    /// See [`BitVector`].
+    BitVector(BitVector),
 }
 
 impl Table {
@@ -58,7 +65,8 @@ impl Table {
     pub fn lookup(&self, key: &[u64]) -> u64 {
         match self {
             Table::TupleSpace(table) => table.lookup(key),
-            Table::Lpm(table) => table.lookup(key[0] as u32),
+            Table::Lpm(table) => table.lookup(key.first().copied().unwrap_or(0) as u32),
+            Table::BitVector(table) => table.lookup(key),
         }
     }
 
@@ -76,7 +84,9 @@ impl Table {
                 entries.push(Entry { mask, key, value });
             }
         }
-        if kind == Kind::Lpm as u64 {
+        if kind == Kind::BitVector as u64 {
+            Table::BitVector(BitVector::new(width, &entries))
+        } else if kind == Kind::Lpm as u64 {
             Table::Lpm(Lpm::new(&entries))
         } else {
             Table::TupleSpace(TupleSpace::new(width, &entries, seed))
@@ -116,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tuple_space_is_linear_search() {
+    fn tuple_spaces_and_bit_vectors_are_linear_search() {
         let mut numbers = Numbers(7);
         for (width, n) in [(1, 0), (1, 1), (2, 50), (2, 2000), (3, 300)] {
             let masks: Vec<Vec<u64>> =
@@ -128,10 +138,50 @@ mod tests {
                     Entry { mask, key, value: (numbers.next() % 4) << 32 | i }
                 })
                 .collect();
-            let table = Table::decode(&encode(Kind::TupleSpace, width, &entries), 99);
-            for _ in 0..3000 {
-                let key: Vec<u64> = (0..width).map(|_| numbers.next() & 0xff).collect();
-                assert_eq!(table.lookup(&key), linear(&entries, &key), "{width} words, {n} entries, {key:x?}");
+            for kind in [Kind::TupleSpace, Kind::BitVector] {
+                let table = Table::decode(&encode(kind, width, &entries), 99);
+                for _ in 0..3000 {
+                    let key: Vec<u64> = (0..width).map(|_| numbers.next() & 0xff).collect();
+                    assert_eq!(
+                        table.lookup(&key),
+                        linear(&entries, &key),
+                        "{kind:?}: {width} words, {n} entries, {key:x?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn keys_that_are_near_entries_find_them() {
+        let mut numbers = Numbers(11);
+        for (width, n) in [(1, 40), (2, 700), (5, 200), (8, 90)] {
+            let masks: Vec<Vec<u64>> = (0..40)
+                .map(|i| {
+                    (0..width)
+                        .map(|_| {
+                            if i % 3 == 0 { u64::MAX << (numbers.next() % 64) } else { numbers.next() | numbers.next() }
+                        })
+                        .collect()
+                })
+                .collect();
+            let entries: Vec<Entry> = (0..n)
+                .map(|i| {
+                    let mask = masks[(numbers.next() % 40) as usize].clone();
+                    let key = mask.iter().map(|m| numbers.next() & m).collect();
+                    Entry { mask, key, value: i / 3 }
+                })
+                .collect();
+            let tables =
+                [Kind::TupleSpace, Kind::BitVector].map(|kind| Table::decode(&encode(kind, width, &entries), 5));
+            for _ in 0..4000 {
+                let near = &entries[(numbers.next() % n) as usize];
+                let flip = if numbers.next() % 2 == 0 { 0 } else { 1 << (numbers.next() % 64) };
+                let mut key: Vec<u64> = near.key.iter().zip(&near.mask).map(|(k, m)| k | numbers.next() & !m).collect();
+                key[0] ^= flip;
+                for table in &tables {
+                    assert_eq!(table.lookup(&key), linear(&entries, &key), "{width} words, {n} entries, {key:x?}");
+                }
             }
         }
     }

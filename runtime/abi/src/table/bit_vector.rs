@@ -1,0 +1,132 @@
+//! Bit vectors: the key is cut into pieces of 16 bits; each piece says, by one load, which entries it allows, as a vector of
+//! bits; the first bit that all vectors have is the answer (Lakshman, Stiliadis: High-Speed Policy-based Packet Forwarding,
+//! 1998). A mask splits into masks of pieces exactly, so entries of any shape fit: what the prefix tables of the paper do
+//! for one field is an array here.
+//!
+//! Pieces with the same vector share it: the array holds classes. Beside each vector stands a summary with a bit for every
+//! word that is not zero (Baboescu, Varghese: Scalable Packet Classification, 2001), so that only words in which something
+//! may be found are read. Cost: two loads a piece, and a few words; it does not depend on which packets come.
+
+use std::collections::HashMap;
+
+use super::{Entry, MAX_WORDS, MISS};
+
+/// Bits of a piece.
+const PIECE: u32 = 16;
+/// Pieces of a key at the most.
+const MAX_PIECES: usize = MAX_WORDS * (64 / PIECE as usize);
+
+/// One piece of the key.
+#[derive(Debug)]
+struct Piece {
+    /// Where it lies in the key.
+    word: usize,
+    shift: u32,
+    /// Bits that some entry looks at.
+    used: u64,
+    /// For each value of those bits, its class.
+    classes: Vec<u16>,
+    /// For each class a summary, then a vector.
+    rows: Vec<u64>,
+}
+
+/// Entries under any masks, a few thousand at the most.
+#[derive(Debug)]
+pub struct BitVector {
+    pieces: Vec<Piece>,
+    /// Words of a summary, and of a vector.
+    summary: usize,
+    words: usize,
+    /// Values by place in the vectors.
+    values: Vec<u64>,
+}
+
+impl BitVector {
+    /// Builds the vectors.
+    pub fn new(width: usize, entries: &[Entry]) -> BitVector {
+        let mut sorted: Vec<&Entry> = entries.iter().collect();
+        sorted.sort_by_key(|e| e.value & 0xffff_ffff);
+        let words = sorted.len().div_ceil(64);
+        let mut table = BitVector { pieces: vec![], summary: words.div_ceil(64), words, values: vec![] };
+        for word in 0..width.min(MAX_WORDS) {
+            for shift in (0..64).step_by(PIECE as usize) {
+                let used = sorted.iter().fold(0, |used, e| used | e.mask[word] >> shift & 0xffff);
+                if used != 0 {
+                    table.pieces.push(Piece::new(word, shift, used, &sorted, words));
+                }
+            }
+        }
+        table.values = sorted.iter().map(|e| e.value).collect();
+        table
+    }
+
+    /// Pieces that a look-up reads.
+    pub fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// The value of the first entry that matches, or [`MISS`].
+    #[inline]
+    pub fn lookup(&self, key: &[u64]) -> u64 {
+        let row = self.summary + self.words;
+        let mut rows = [&[][..]; MAX_PIECES];
+        for (out, piece) in rows.iter_mut().zip(&self.pieces) {
+            let value = key.get(piece.word).map_or(0, |word| word >> piece.shift) & piece.used;
+            let class = piece.classes.get(value as usize).copied().unwrap_or(0);
+            *out = piece.rows.get(usize::from(class) * row..).and_then(|rows| rows.get(..row)).unwrap_or(&[]);
+        }
+        let rows = &rows[..self.pieces.len()];
+        for group in 0..self.summary {
+            let mut candidates = rows.iter().fold(u64::MAX, |all, row| all & row.get(group).copied().unwrap_or(0));
+            while candidates != 0 {
+                let word = group * 64 + candidates.trailing_zeros() as usize;
+                let found =
+                    rows.iter().fold(u64::MAX, |all, row| all & row.get(self.summary + word).copied().unwrap_or(0));
+                if found != 0 {
+                    return self.values.get(word * 64 + found.trailing_zeros() as usize).copied().unwrap_or(MISS);
+                }
+                candidates &= candidates - 1;
+            }
+        }
+        MISS
+    }
+}
+
+impl Piece {
+    fn new(word: usize, shift: u32, used: u64, entries: &[&Entry], words: usize) -> Piece {
+        // Entries by what they want of this piece.
+        let mut wants: Vec<(u64, HashMap<u64, Vec<u64>>)> = Vec::new();
+        for (i, entry) in entries.iter().enumerate() {
+            let mask = entry.mask[word] >> shift & 0xffff;
+            let at = wants.iter().position(|(m, _)| *m == mask).unwrap_or_else(|| {
+                wants.push((mask, HashMap::new()));
+                wants.len() - 1
+            });
+            let vector = wants[at].1.entry(entry.key[word] >> shift & mask).or_insert_with(|| vec![0; words]);
+            vector[i / 64] |= 1 << (i % 64);
+        }
+        let size = 1usize << (64 - used.leading_zeros());
+        let mut piece = Piece { word, shift, used, classes: Vec::with_capacity(size), rows: Vec::new() };
+        let mut known: HashMap<Vec<u64>, u16> = HashMap::new();
+        let mut vector = vec![0; words];
+        for value in 0..size as u64 {
+            vector.fill(0);
+            for (mask, by_value) in &wants {
+                if let Some(allowed) = by_value.get(&(value & mask)) {
+                    vector.iter_mut().zip(allowed).for_each(|(all, word)| *all |= word);
+                }
+            }
+            let next = known.len() as u16;
+            let class = *known.entry(vector.clone()).or_insert(next);
+            if class == next && piece.rows.len() == usize::from(class) * (words.div_ceil(64) + words) {
+                let summary = vector
+                    .chunks(64)
+                    .map(|chunk| chunk.iter().enumerate().fold(0, |bits, (k, word)| bits | u64::from(*word != 0) << k));
+                piece.rows.extend(summary);
+                piece.rows.extend(&vector);
+            }
+            piece.classes.push(class);
+        }
+        piece
+    }
+}
