@@ -7,7 +7,7 @@
 //! writes to one, or reads a clock: time is the burst's.
 //!
 //! **A packet's way.** [`Tracker::prepare`] goes over the packets of a burst twice: first each is validated
-//! ([`parse`]), its key made ([`key`]) and hashed ([`hash`]), and the line of its bucket asked for; then each bucket's tags are
+//! ([`plain`], [`parse`]), its key made ([`key`]) and hashed ([`hash`]), and the line of its bucket asked for; then each bucket's tags are
 //! compared ([`bucket`]) and the line of the likely entry asked for. [`Tracker::ct`] comes later, packet by packet and in
 //! order: it proves the guess by comparing keys, or looks the key up again, and does what the protocol asks ([`tcp`],
 //! [`other`], [`icmp_error`]). So packets of one burst see each other's effects as if they had come alone. What `ct` found is
@@ -41,11 +41,13 @@ mod local;
 mod memory;
 mod other;
 mod parse;
+mod plain;
 mod slab;
 mod stats;
 mod sweep;
 mod table;
 mod tcp;
+mod tcp_options;
 mod tracker;
 mod visit;
 
