@@ -27,6 +27,19 @@
 //! (at most once a millisecond each). No packet takes a lock that others share. Threads that are not workers only ever set
 //! one bit ([`sweep`]), so a worker never waits for them.
 //!
+//! **Beside Open vSwitch.** States are those of its userspace datapath, packet for packet, but for this:
+//!
+//! - `est` takes a packet in each direction, for TCP too (D3); there it is anything after the SYN.
+//! - The right edge of the window counts selective acknowledgements, as in Linux (D14); there it does not.
+//! - Two ends that open at once are tracked from both SYNs on; there the second SYN's numbers are not taken in, and most of
+//!   what follows is `inv`.
+//! - The window of a SYN that offers scaling to a peer that does not is at most 65,535; there it can wrap around to 0.
+//! - A segment outside the window shows no mark and no label, and a commit does not set them; there it shows the connection's
+//!   and sets them.
+//! - Fragments are `inv`; there they are held and reassembled. (To come.)
+//! - An ICMP error about a first fragment is related, as in today's Open vSwitch; in 3.1 it is `inv`. SCTP has ports, and its
+//!   checksum and chunks are verified, as today; in 3.1 they are not.
+//!
 //! **To come.** Translation, helpers, fragments, SCTP's states, limits and time-outs by zone. An entry has room for the
 //! number of a record with what few connections need.
 
