@@ -15,7 +15,7 @@
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, spin_loop};
 
-use super::memory::AllZero;
+use super::memory::{AllZero, prefetch};
 
 /// Bits of the control word.
 pub mod ctl {
@@ -75,6 +75,15 @@ pub struct Snapshot<const K: usize> {
 }
 
 impl<const K: usize> Entry<K> {
+    /// Asks for its lines.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        prefetch(&self.key);
+        if K > 2 {
+            prefetch(&self.seq);
+        }
+    }
+
     /// The control word.
     #[inline(always)]
     pub fn ctl(&self) -> u64 {
@@ -167,6 +176,7 @@ impl<const K: usize> Entry<K> {
 
     /// Makes a free entry, which nobody can find yet, live.
     pub fn init(&self, key: &[u64; K], swapped: bool, expires: u64, tcp: (u64, u64, u64)) {
+        fence(Ordering::Release); // whoever reads what follows sees that the last life is over
         for (mine, &other) in self.key.iter().zip(key) {
             mine.store(other, Ordering::Relaxed);
         }

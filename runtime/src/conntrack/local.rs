@@ -87,7 +87,7 @@ impl Local {
         let hash = table.hash(key);
         loop {
             let Some(number) = table.find(key, hash) else {
-                match self.open(ct, table, key, ask) {
+                match self.open(ct, table, key, hash, ask) {
                     Ok(tracked) => return tracked,
                     Err(Inserted::Found(_)) => continue, // another worker was faster: this packet belongs to what it made
                     Err(_) => return Tracked::bare(NEW | TRK),
@@ -95,7 +95,7 @@ impl Local {
             };
             let entry = table.entry(number);
             if replaces(entry, key, ask) {
-                self.replace(ct, table, number);
+                self.replace(ct, table, key, number);
                 continue;
             }
             match visit(ct, entry, key, ask.parsed, ask.options, ask.now_ns) {
@@ -107,7 +107,7 @@ impl Local {
                     return tracked;
                 }
                 Visit::Outside => return self.invalid(Invalid::TcpWindow, None),
-                Visit::Reuse => self.replace(ct, table, number),
+                Visit::Reuse => self.replace(ct, table, key, number),
                 Visit::Expired => self.expire(ct, table, number, ask.now_ns),
                 Visit::Gone => core::hint::spin_loop(),
             }
@@ -154,6 +154,7 @@ impl Local {
         ct: &Conntrack,
         table: &Table<K>,
         key: &[u64; K],
+        hash: u64,
         ask: &Ask,
     ) -> Result<Tracked, Inserted> {
         let refused = match ask.parsed.class {
@@ -183,7 +184,7 @@ impl Local {
             table.entry(number).init(key, ask.parsed.swapped, expires, words);
             tracked.conn = number;
             tracked = decorate(ct, table, key, tracked, ask.point);
-            match table.insert(key, table.hash(key), number) {
+            match table.insert(key, hash, number) {
                 Inserted::New => self.counters.0.created.add(1),
                 other => {
                     table.entry(number).claim(|| true);
@@ -227,10 +228,11 @@ impl Local {
         }
     }
 
-    /// Ends an entry for a new one.
+    /// Ends an entry for a new one, if it still has this key.
     #[cold]
-    fn replace<const K: usize>(&mut self, ct: &Conntrack, table: &Table<K>, number: u32) {
-        if table.entry(number).claim(|| true) {
+    fn replace<const K: usize>(&mut self, ct: &Conntrack, table: &Table<K>, key: &[u64; K], number: u32) {
+        let entry = table.entry(number);
+        if entry.claim(|| entry.is(key)) {
             self.counters.0.replaced.add(1);
             self.free(ct, table, number);
         }

@@ -7,25 +7,37 @@
 //! writes to one, or reads a clock: time is the burst's.
 //!
 //! **A packet's way.** [`Tracker::prepare`] goes over the packets of a burst twice: first each is validated
-//! ([`parse`]), its key made ([`key`]) and hashed ([`hash`]), and the line of its bucket asked for; then each bucket's tags are
-//! compared ([`bucket`]) and the line of the likely entry asked for. [`Tracker::ct`] comes later, packet by packet and in
-//! order: it proves the guess by comparing keys, or looks the key up again, and does what the protocol asks ([`tcp`],
-//! [`other`], [`icmp_error`]). So packets of one burst see each other's effects as if they had come alone. What `ct` found is
+//! (`plain`, `parse`), its key made (`key`) and hashed (`hash`), and the line of its bucket asked for; then each bucket's tags are
+//! compared (`bucket`) and the line of the likely entry asked for. [`Tracker::ct`] comes later, packet by packet and in
+//! order: it proves the guess by comparing keys, or looks the key up again, and does what the protocol asks (`tcp`,
+//! `other`, `icmp_error`). So packets of one burst see each other's effects as if they had come alone. What `ct` found is
 //! remembered until the next burst: asking again for the same packet, key and zone (a look first, a commit later) gives the
 //! same answer and counts the packet once.
 //!
-//! **Layout.** One table a family of addresses ([`table`]): buckets of one line with eight tags and entry numbers, and entries
-//! ([`entry`]) of one line for IPv4, two for IPv6, that hold key, timers, mark and TCP's state. An established packet touches
+//! **Layout.** One table a family of addresses (`table`): buckets of one line with eight tags and entry numbers, and entries
+//! (`entry`) of one line for IPv4, two for IPv6, that hold key, timers, mark and TCP's state. An established packet touches
 //! one of each. A key is the same for both directions, and the zone is part of it. Memory is reserved at the limit and used
-//! as it is touched ([`memory`]); the table grows by one bucket at a time.
+//! as it is touched (`memory`); the table grows by one bucket at a time.
 //!
 //! **Life.** Entries expire by their timers; a look-up ends an expired entry it meets, and workers sweep the table bit by bit
-//! ([`sweep`]). At the limit a commit does nothing but count; the packet goes on as new.
+//! (`sweep`). At the limit a commit does nothing but count; the packet goes on as new.
 //!
 //! **Workers.** With one worker there are no locks at all. With several, reading takes none either; what writes to an entry
 //! holds a bit in it, and what changes a bucket holds a bit in that: made connections, state of TCP, the time of the others
 //! (at most once a millisecond each). No packet takes a lock that others share. Threads that are not workers only ever set
-//! one bit ([`sweep`]), so a worker never waits for them.
+//! one bit (`sweep`), so a worker never waits for them.
+//!
+//! **Beside Open vSwitch.** States are those of its userspace datapath, packet for packet, but for this:
+//!
+//! - `est` takes a packet in each direction, for TCP too (D3); there it is anything after the SYN.
+//! - The right edge of the window counts selective acknowledgements, as in Linux (D14); there it does not.
+//! - Two ends that open at once are tracked from both SYNs on; there the second SYN's numbers are not taken in, and most of
+//!   what follows is `inv`.
+//! - The window of a SYN that offers scaling to a peer that does not is at most 65,535; there it can wrap around to 0.
+//! - A segment outside the window shows no mark and no label, and a commit does not set them; there it shows the connection's.
+//! - Fragments are `inv`; there they are held and reassembled. (To come.)
+//! - An ICMP error about a first fragment is related, as in today's Open vSwitch; in 3.1 it is `inv`. SCTP has ports, and its
+//!   checksum and chunks are verified, as today; in 3.1 they are not.
 //!
 //! **To come.** Translation, helpers, fragments, SCTP's states, limits and time-outs by zone. An entry has room for the
 //! number of a record with what few connections need.
@@ -41,11 +53,13 @@ mod local;
 mod memory;
 mod other;
 mod parse;
+mod plain;
 mod slab;
 mod stats;
 mod sweep;
 mod table;
 mod tcp;
+mod tcp_options;
 mod tracker;
 mod visit;
 

@@ -4,9 +4,8 @@
 //! validated on the way: lengths, the IP header's checksum, the transport's, ports, flags. Bytes behind the IP packet
 //! (padding) take no part. Nothing is written and no state is looked at.
 //!
-//! [`parse`] tries [`plain`], the way of most packets: no tag, IPv4 without options or fragments, TCP or UDP, nothing wrong
-//! with it. Whatever that one does not like goes to [`general`], which knows everything and says what is wrong. Callers may
-//! try `plain` themselves.
+//! Most packets take the short ways of [`plain`](super::plain). Whatever those do not like comes here, where everything is
+//! known and what is wrong is said.
 
 use pipec_abi::header::{self, proto};
 
@@ -127,88 +126,6 @@ impl Parsed {
     }
 }
 
-/// Parses a frame; a key for IPv6 goes to `key6`.
-pub fn parse(data: &[u8], zone: u16, vlan_limit: u32, key6: &mut Key6) -> Parsed {
-    let mut parsed = Parsed::invalid(Invalid::NotIp);
-    if !plain(data, zone, &mut parsed) {
-        parsed = general(data, zone, vlan_limit, key6);
-    }
-    parsed
-}
-
-/// `N` bytes at `at` of the first bytes of a frame, which surely has them.
-#[inline(always)]
-fn field<const N: usize>(head: &[u8; 54], at: usize) -> [u8; N] {
-    match head[at..].first_chunk() {
-        Some(bytes) => *bytes,
-        None => [0; N],
-    }
-}
-
-/// Untagged IPv4 without options or fragments, TCP or UDP, and nothing wrong with it: then `parsed` tells all of it.
-#[inline(always)]
-pub fn plain(data: &[u8], zone: u16, parsed: &mut Parsed) -> bool {
-    let Some(head) = data.first_chunk::<54>() else {
-        return false;
-    };
-    // Type, version and header length, TOS, total length, identifier: all in one word.
-    let lead = u64::from_le_bytes(field(head, 12));
-    let total = usize::from(((lead >> 32) as u16).swap_bytes());
-    let fragment = u16::from_ne_bytes(field(head, 20)) & 0x3fff_u16.to_be();
-    let ip = Sum::default().eight(field(head, 14)).eight(field(head, 22)).four(field(head, 30));
-    let (addresses, ports) = (u64::from_be_bytes(field(head, 26)), u32::from_be_bytes(field(head, 34)));
-    let (from, to) = ((ports >> 16) as u16, ports as u16);
-    // IPv4, five words of header: `& 0f` leaves out the version, which is not checked.
-    let is_plain = (lead & 0x0f_ffff == 0x05_0008) & (fragment == 0) & (from != 0) & (to != 0) & ip.is_right();
-    if !is_plain {
-        return false;
-    }
-    let Some(payload) = data.get(34..14 + total) else {
-        return false;
-    };
-    let proto = head[23];
-    let pseudo = Sum::default().eight(field(head, 26)).number(u32::from(proto));
-    if proto == proto::UDP {
-        let len = usize::from(u16::from_be_bytes(field(head, 38)));
-        if len < 8 || len > payload.len() {
-            return false;
-        }
-        let is_summed = field(head, 40) != [0, 0];
-        if is_summed && !pseudo.number(payload.len() as u32).slice(payload).is_right() {
-            return false;
-        }
-        parsed.class = Class::Other;
-    } else if proto == proto::TCP {
-        let header_len = usize::from(head[46] >> 4) * 4;
-        let flags = head[47];
-        if header_len < 20 || header_len > payload.len() || !tcp::are_legal(flags) {
-            return false;
-        }
-        if !pseudo.number(payload.len() as u32).slice(payload).is_right() {
-            return false;
-        }
-        let options = &payload[20..header_len];
-        let options_len = if tcp::say_nothing(options) { 0 } else { options.len() as u8 };
-        parsed.class = Class::Tcp;
-        parsed.segment = Segment {
-            seq: u32::from_be_bytes(field(head, 38)),
-            ack: u32::from_be_bytes(field(head, 42)),
-            len: (payload.len() - header_len) as u16,
-            window: u16::from_be_bytes(field(head, 48)),
-            options_at: 54,
-            options_len,
-            flags,
-        };
-    } else {
-        return false;
-    }
-    let (key4, swapped) = key::key4((addresses >> 32) as u32, addresses as u32, from, to, proto, zone);
-    parsed.key4 = key4;
-    parsed.swapped = swapped;
-    parsed.v6 = false;
-    true
-}
-
 /// The two addresses of a packet.
 #[derive(Clone, Copy)]
 pub enum Ends {
@@ -274,14 +191,13 @@ pub fn any_key(ends: Ends, transport: Transport, proto: u8, zone: u16, key6: &mu
     }
 }
 
-/// Every frame: what it is, or why it is nothing.
-#[cold]
+/// Parses a frame; a key for IPv6 goes to `key6`.
 #[inline(never)]
-pub fn general(data: &[u8], zone: u16, vlan_limit: u32, key6: &mut Key6) -> Parsed {
-    try_general(data, zone, vlan_limit, key6).unwrap_or_else(Parsed::invalid)
+pub fn parse(data: &[u8], zone: u16, vlan_limit: u32, key6: &mut Key6) -> Parsed {
+    try_parse(data, zone, vlan_limit, key6).unwrap_or_else(Parsed::invalid)
 }
 
-fn try_general(data: &[u8], zone: u16, vlan_limit: u32, key6: &mut Key6) -> Result<Parsed, Invalid> {
+fn try_parse(data: &[u8], zone: u16, vlan_limit: u32, key6: &mut Key6) -> Result<Parsed, Invalid> {
     let l2 = header::l2(data, vlan_limit);
     if l2.eth_type() != header::IPV4 && l2.eth_type() != header::IPV6 {
         return Err(Invalid::NotIp);
@@ -325,9 +241,9 @@ fn transport(payload: &[u8], proto: u8, ends: Ends) -> Result<(Transport, Class)
         }
         proto::UDP => {
             let len = header::load16(payload, 4) as usize;
-            check((8..=payload.len()).contains(&len), Invalid::Length)?;
+            check(len >= 8 && len <= payload.len(), Invalid::Length)?;
+            // Over all that IP says is there, so that bytes behind the datagram are not hidden; OVS and Linux do the same.
             let unsummed = !v6 && header::load16(payload, 6) == 0;
-            // Over all of IP's payload, as Open vSwitch and the kernel do, even where UDP says that it is shorter.
             check(unsummed || ends.pseudo(proto, payload.len()).slice(payload).is_right(), Invalid::Checksum)?;
             Ok((ports(payload)?, Class::Other))
         }
@@ -346,6 +262,7 @@ fn transport(payload: &[u8], proto: u8, ends: Ends) -> Result<(Transport, Class)
             check(ends.pseudo(proto, payload.len()).slice(payload).is_right(), Invalid::Checksum)?;
             icmp(payload, proto)
         }
+        proto::ICMP => Err(Invalid::IcmpType),
         _ => Ok((Transport::Ports(0, 0), Class::Other)),
     }
 }

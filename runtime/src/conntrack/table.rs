@@ -173,7 +173,7 @@ impl<const K: usize> Table<K> {
     #[inline(always)]
     pub fn guess(&self, bucket: u32, tag: u16) -> Option<u32> {
         let number = self.buckets.get(bucket as usize)?.first(tag)?;
-        prefetch(self.entries.get(number as usize)?);
+        self.entries.get(number as usize)?.prefetch();
         Some(number)
     }
 
@@ -329,7 +329,7 @@ impl<const K: usize> Table<K> {
         let mut content = [(0u16, 0u32); MOST];
         let mut n = 0;
         for place in self.chain(old).flat_map(|bucket| (0..PLACES).filter_map(|place| bucket.get(place))) {
-            prefetch(self.entry(place.1));
+            self.entry(place.1).prefetch();
             content[n] = place;
             n += 1;
         }

@@ -18,6 +18,7 @@
 //! Whether a connection is *established* for a pipeline is not decided here: that takes a packet in each direction (D3).
 
 use super::other::Timer;
+use super::tcp_options::{Scale, offered, right_edge, say_nothing};
 
 /// Flags, as in byte 13 of the header.
 pub mod flag {
@@ -51,12 +52,6 @@ const LEGAL: u64 = {
 #[inline(always)]
 pub fn are_legal(flags: u8) -> bool {
     LEGAL >> (flags & 63) & 1 == 1
-}
-
-/// Whether options are a time stamp behind two fillers, as in most segments with options.
-#[inline(always)]
-pub fn say_nothing(options: &[u8]) -> bool {
-    options.len() == 12 && options.starts_with(&[1, 1, 8, 10])
 }
 
 /// What a segment's header says.
@@ -133,34 +128,6 @@ impl State {
             9 => "FIN_WAIT_2",
             _ => "TIME_WAIT",
         }
-    }
-}
-
-/// What an end said when it opened: a shift in the low four bits, and flags.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Scale(pub u8);
-
-impl Scale {
-    const SHIFT: u8 = 0x0f;
-    /// It allows selective acknowledgements.
-    const SACK: u8 = 0x20;
-    /// Its opening was not seen.
-    const UNSEEN: u8 = 0x40;
-    /// It offered to scale.
-    const OFFERED: u8 = 0x80;
-    /// The opening was not seen: everything is assumed that it could have said (T3).
-    const UNKNOWN: Scale = Scale(Scale::UNSEEN | Scale::SACK | Scale::MOST);
-    /// The largest shift there is (RFC 7323).
-    const MOST: u8 = 14;
-
-    #[inline(always)]
-    fn has(self, bit: u8) -> bool {
-        self.0 & bit != 0
-    }
-
-    /// The shift it offered; once both ends have sent, the shift in use.
-    pub fn shift(self) -> u32 {
-        u32::from(self.0 & Scale::SHIFT)
     }
 }
 
@@ -260,7 +227,7 @@ const SLACK: u32 = 0xffff + 1500;
 
 /// `a >= b` in sequence space.
 #[inline(always)]
-fn at_least(a: u32, b: u32) -> bool {
+pub fn at_least(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) as i32 >= 0
 }
 
@@ -316,7 +283,7 @@ pub fn update(pair: Pair, segment: &Segment, options: &[u8], check: bool) -> (Pa
         at = first_of_its_end(at, segment, options);
     }
     if segment.options_len > 0 && segment.has(ACK) && !segment.has(SYN) {
-        at.view.edge = right_edge(at.view.ack, at.pair.dst, options);
+        at.view.edge = right_edge(at.view.ack, &at.pair.dst, options);
     }
     let At { pair, view } = at;
     if !check || view.is_inside(&pair, segment) {
@@ -428,8 +395,10 @@ fn first_of_its_end(at: At, segment: &Segment, options: &[u8]) -> At {
     } else if !dst.scale.has(Scale::UNSEEN) {
         // One of them does not scale, so neither does.
         src.scale = Scale(offer.0 & Scale::SACK);
-        let unscaled = u32::from(dst.window) << dst.scale.shift();
-        dst.window = unscaled.min(0xffff) as u16;
+        if segment.has(SYN) {
+            let unscaled = u32::from(dst.window) << dst.scale.shift();
+            dst.window = unscaled.min(0xffff) as u16;
+        }
         dst.scale = Scale(dst.scale.0 & Scale::SACK);
     }
     let end = segment.end();
@@ -488,57 +457,4 @@ fn timer(a: State, b: State) -> Timer {
     } else {
         Timer::TcpEstablished
     }
-}
-
-/// Kinds of options.
-mod option {
-    pub const END: u8 = 0;
-    pub const NOTHING: u8 = 1;
-    pub const SCALE: u8 = 3;
-    pub const SACK_PERMITTED: u8 = 4;
-    pub const SACK: u8 = 5;
-}
-
-/// Options with their content. A length below 2 counts as 2 (T7), so that it ends.
-fn options(mut rest: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
-    core::iter::from_fn(move || {
-        loop {
-            match *rest.first()? {
-                option::END => return None,
-                option::NOTHING => rest = &rest[1..],
-                kind => {
-                    let len = usize::from(*rest.get(1)?).max(2);
-                    let content = rest.get(2..len)?;
-                    rest = &rest[len..];
-                    return Some((kind, content));
-                }
-            }
-        }
-    })
-}
-
-/// What a SYN's options offer.
-fn offered(bytes: &[u8]) -> Scale {
-    options(bytes).fold(Scale::default(), |offer, found| match found {
-        (option::SCALE, &[shift]) => Scale(offer.0 & !Scale::SHIFT | Scale::OFFERED | shift.min(Scale::MOST)),
-        (option::SACK_PERMITTED, &[]) => Scale(offer.0 | Scale::SACK),
-        _ => offer,
-    })
-}
-
-/// The highest number that a segment acknowledges, selectively or not, of what the receiver has sent.
-fn right_edge(ack: u32, dst: Peer, bytes: &[u8]) -> u32 {
-    if !dst.scale.has(Scale::SACK) {
-        return ack;
-    }
-    let mut edge = ack;
-    for (_, blocks) in options(bytes).filter(|&(kind, _)| kind == option::SACK) {
-        for [.., a, b, c, d] in blocks.as_chunks::<8>().0 {
-            let right = u32::from_be_bytes([*a, *b, *c, *d]);
-            if at_least(right, edge) && at_least(dst.lo, right) {
-                edge = right;
-            }
-        }
-    }
-    edge
 }

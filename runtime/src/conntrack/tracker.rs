@@ -11,7 +11,8 @@ use super::Conntrack;
 use super::key::{Key, Key6};
 use super::local::{Ask, Local, NONE, Tracked};
 use super::other::Timer;
-use super::parse::{Class, Invalid, Parsed, general, parse, plain};
+use super::parse::{Class, Invalid, Parsed, parse};
+use super::plain::{plain4, plain6};
 use super::sweep;
 use super::visit::{Visit, glance_other, glance_tcp, visit};
 
@@ -36,10 +37,12 @@ struct Slot {
 enum Route {
     /// With a look-up.
     Slow,
-    /// A plain TCP segment with a guess.
+    /// A plain TCP segment over IPv4 with a guess.
     Tcp,
-    /// A plain packet of another protocol with a guess.
+    /// A plain packet of another protocol over IPv4 with a guess.
     Other,
+    /// A plain IPv6 packet with a guess.
+    Six,
     /// Any packet with a guess.
     Odd,
 }
@@ -114,7 +117,7 @@ impl Tracker {
         let mut odd = 0;
         for i in ones(set) {
             let slot = &mut slots[i];
-            if plain(burst.bytes(i), zone, &mut slot.parsed) {
+            if plain4(burst.bytes(i), zone, &mut slot.parsed) {
                 slot.zone = zone;
                 slot.state = 0;
                 (slot.bucket, slot.tag) = ct.v4.approach(shape, ct.v4.hash(&slot.parsed.key4));
@@ -135,14 +138,18 @@ impl Tracker {
         }
     }
 
-    /// [`Tracker::prepare`] for packets that are not plain.
+    /// [`Tracker::prepare`] for packets other than plain IPv4.
     #[inline(never)]
     fn prepare_slowly(&mut self, burst: &Burst, set: u32, zone: u16) {
         let Tracker { ct, slots, keys6, .. } = self;
         let (shape4, shape6) = (ct.v4.shape(), ct.v6.shape());
         for i in ones(set) {
             let slot = &mut slots[i];
-            slot.parsed = general(burst.bytes(i), zone, ct.config.vlan_limit, &mut keys6[i]);
+            slot.route = Route::Six;
+            if !plain6(burst.bytes(i), zone, &mut slot.parsed, &mut keys6[i]) {
+                slot.route = Route::Odd;
+                slot.parsed = parse(burst.bytes(i), zone, ct.config.vlan_limit, &mut keys6[i]);
+            }
             slot.zone = zone;
             slot.state = 0;
             (slot.bucket, slot.tag) = if slot.parsed.v6 {
@@ -158,7 +165,9 @@ impl Tracker {
                 true => ct.v6.guess(slot.bucket, slot.tag),
                 false => ct.v4.guess(slot.bucket, slot.tag),
             };
-            slot.route = if guess.is_some() { Route::Odd } else { Route::Slow };
+            if guess.is_none() {
+                slot.route = Route::Slow;
+            }
             slot.conn = guess.unwrap_or(NONE);
         }
     }
@@ -177,12 +186,14 @@ impl Tracker {
             (Route::Other, false) => self.ct_other::<false>(view, burst, i, point),
             (Route::Tcp, true) => self.ct_tcp::<true>(view, burst, i, point),
             (Route::Other, true) => self.ct_other::<true>(view, burst, i, point),
+            (Route::Six, false) => self.ct_six::<false>(view, burst, i, point),
+            (Route::Six, true) => self.ct_six::<true>(view, burst, i, point),
             (Route::Odd, _) => self.ct_odd(view, burst, i, point),
             (Route::Slow, _) => self.ct_slowly(view, burst, i, point, zone),
         }
     }
 
-    /// [`Tracker::ct`] for a plain TCP segment with a guess.
+    /// [`Tracker::ct`] for a plain TCP segment over IPv4 with a guess.
     #[inline(never)]
     fn ct_tcp<const SHARED: bool>(&mut self, view: &mut CtView, burst: &Burst, i: usize, point: &CtPoint) -> u32 {
         let (slot, now_ns) = (&self.slots[i], self.now_ns);
@@ -192,13 +203,29 @@ impl Tracker {
         self.end_plain(view, burst, i, point, visit)
     }
 
-    /// [`Tracker::ct`] for a plain packet of another protocol with a guess.
+    /// [`Tracker::ct`] for a plain packet of another protocol over IPv4 with a guess.
     #[inline(never)]
     fn ct_other<const SHARED: bool>(&mut self, view: &mut CtView, burst: &Burst, i: usize, point: &CtPoint) -> u32 {
         let (slot, now_ns) = (&self.slots[i], self.now_ns);
         let expires = self.ct.config.timeouts.expiry(Timer::OtherBoth, now_ns);
         let entry = self.ct.v4.entry(slot.conn);
         let visit = glance_other::<2, SHARED>(entry, &slot.parsed.key4, &slot.parsed, now_ns, expires);
+        self.end_plain(view, burst, i, point, visit)
+    }
+
+    /// [`Tracker::ct`] for a plain IPv6 packet with a guess.
+    #[inline(never)]
+    fn ct_six<const SHARED: bool>(&mut self, view: &mut CtView, burst: &Burst, i: usize, point: &CtPoint) -> u32 {
+        let (slot, key, now_ns) = (&self.slots[i], &self.keys6[i], self.now_ns);
+        let is_tcp = slot.parsed.class == Class::Tcp;
+        let timer = if is_tcp { Timer::TcpEstablished } else { Timer::OtherBoth };
+        let expires = self.ct.config.timeouts.expiry(timer, now_ns);
+        let entry = self.ct.v6.entry(slot.conn);
+        let visit = if is_tcp {
+            glance_tcp::<5, SHARED>(entry, key, &slot.parsed, now_ns, expires)
+        } else {
+            glance_other::<5, SHARED>(entry, key, &slot.parsed, now_ns, expires)
+        };
         self.end_plain(view, burst, i, point, visit)
     }
 

@@ -1,6 +1,6 @@
 //! Tests of the tracker as a whole: frames in, states out.
 
-mod frames;
+pub mod frames;
 mod invalid;
 mod life;
 mod model;
