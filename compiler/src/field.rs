@@ -152,7 +152,7 @@ fields! {
     Ipv6Label  "ipv6.label"    20  Number Ipv6    Ipv6Label   "Flow label.",
     TcpSrc     "tcp.src"       16  Number Tcp     TcpSrc      "Source port; 0 in fragments.",
     TcpDst     "tcp.dst"       16  Number Tcp     TcpDst      "Destination port; 0 in fragments.",
-    TcpFlags   "tcp.flags"     12  Flags  Tcp     -           "Flags; 0 in fragments.",
+    TcpFlags   "tcp.flags"     12  Flags  Tcp     -           "Flags; of a first fragment too, unlike its ports.",
     UdpSrc     "udp.src"       16  Number Udp     UdpSrc      "Source port; 0 in fragments.",
     UdpDst     "udp.dst"       16  Number Udp     UdpDst      "Destination port; 0 in fragments.",
     SctpSrc    "sctp.src"      16  Number Sctp    SctpSrc     "Source port; 0 in fragments.",

@@ -79,7 +79,8 @@ impl Headers {
             Field::Ipv6Label => self.rest().and(address(true, 0, 4)).map(|word| word & 0xf_ffff),
             Field::TcpSrc => port(Header::Tcp, 0, 2),
             Field::TcpDst => port(Header::Tcp, 2, 2),
-            Field::TcpFlags => port(Header::Tcp, 12, 2).map(|word| word & 0xfff),
+            // P24 speaks of ports only: tables see the flags of a first fragment.
+            Field::TcpFlags => self.transport(Header::Tcp).map(|l4| number(l4 + 12, 2) & 0xfff),
             Field::UdpSrc => port(Header::Udp, 0, 2),
             Field::UdpDst => port(Header::Udp, 2, 2),
             Field::SctpSrc => port(Header::Sctp, 0, 2),

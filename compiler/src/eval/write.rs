@@ -19,9 +19,8 @@ pub fn write(frame: &mut [u8], headers: &Headers, field: Field, value: u128) {
     match field {
         Field::EthDst => put(frame, 0, 6, value),
         Field::EthSrc => put(frame, 6, 6, value),
-        // P4: writing the tag clears bit 12.
-        Field::VlanVid => write_tag(frame, headers, 0xe000, value & 0xfff),
-        Field::VlanPcp => write_tag(frame, headers, 0x0fff, (value & 7) << 13),
+        Field::VlanVid => write_tag(frame, headers, 0x0fff, value as u16 & 0x0fff),
+        Field::VlanPcp => write_tag(frame, headers, 0xe000, (value as u16 & 7) << 13),
         Field::ArpOp => write_arp(frame, headers, 6, 2, value),
         Field::ArpSha => write_arp(frame, headers, 8, 6, value),
         Field::ArpSpa => write_arp(frame, headers, 14, 4, value),
@@ -69,10 +68,11 @@ pub fn write_ttl(frame: &mut [u8], headers: &Headers, ttl: u8) {
     }
 }
 
-/// Replaces the bits of the outer tag that `keep` leaves.
-fn write_tag(frame: &mut [u8], headers: &Headers, keep: u16, bits: u128) {
-    if let Some(tci) = headers.tci {
-        put(frame, 14, 2, u128::from(tci & keep) | bits);
+/// Replaces the bits of the outer tag that `mask` has. P4: this clears bit 12; a write that changes nothing leaves it.
+fn write_tag(frame: &mut [u8], headers: &Headers, mask: u16, bits: u16) {
+    if let Some(tci) = headers.tci.filter(|tci| tci & mask != bits) {
+        let kept = tci & !mask & !0x1000;
+        put(frame, 14, 2, u128::from(kept | bits));
     }
 }
 

@@ -616,11 +616,7 @@ impl<'p> Lower<'p> {
     fn call(&mut self, table: TableId, port: Option<PortId>, rest: &[Action], state: &mut State, out: &mut Vec<Stmt>) {
         self.say_all(state, out);
         let effects = self.analysis.table(table);
-        let depth = self.analysis.counted.then(|| {
-            let depth = self.fresh.value();
-            out.push(Stmt::Depth(depth));
-            depth
-        });
+        let depth = self.analysis.counted.then(|| self.depth(out));
         if self.is_function(table) {
             self.enter(table, state, out);
             let (result, function) = (self.fresh.value(), self.function_id(table));
@@ -665,6 +661,7 @@ impl<'p> Lower<'p> {
         let vars = if effects.sets_vars { self.program.metadata_words } else { 0 };
         let vars: Vec<Expr> = (0..vars).map(|word| self.bind(Expr::Var(word), out)).collect();
         let ct = effects.tracks.then(|| self.read_ct(state, out));
+        let depth = self.analysis.counted.then(|| self.depth(out));
         let label = self.label();
         let mut inside = state.clone();
         inside.list_end = End::Block(label);
@@ -684,7 +681,17 @@ impl<'p> Lower<'p> {
         if let Some(ct) = ct {
             out.push(Stmt::SetCt(ct));
         }
+        if let Some(depth) = depth {
+            out.push(Stmt::SetDepth(depth));
+        }
         state.emitted = maybe(state.emitted);
+    }
+
+    /// How deep the packet is, as a value.
+    fn depth(&mut self, out: &mut Vec<Stmt>) -> Value {
+        let depth = self.fresh.value();
+        out.push(Stmt::Depth(depth));
+        depth
     }
 
     /// `ct.*` as values.

@@ -205,7 +205,8 @@ impl Site<'_> {
             Field::TcpSrc | Field::UdpSrc | Field::SctpSrc => self.transport(field, view, 0, 2),
             Field::TcpDst | Field::UdpDst | Field::SctpDst => self.transport(field, view, 2, 2),
             Field::TcpFlags => {
-                let flags = self.transport(field, view, 12, 2);
+                // P24 hides ports; flags of a first fragment are seen.
+                let flags = self.transport(field, View::Action, 12, 2);
                 flags.with(Op::And, 0xfff)
             }
             Field::IcmpType | Field::Icmpv6Type => self.transport(field, view, 0, 1),

@@ -44,8 +44,8 @@ pub fn set(data: &mut [u8], target: Target, value: u128, vlan_limit: u32) {
         Target::EthDst => put(data, 0, 6, value),
         Target::EthSrc => put(data, 6, 6, value),
         Target::VlanVid | Target::VlanPcp if l2.tci() == 0 => {}
-        Target::VlanVid => put(data, 14, 2, u128::from(l2.tci() & 0xe000) | value & 0xfff),
-        Target::VlanPcp => put(data, 14, 2, u128::from(l2.tci() & 0x0fff) | (value & 7) << 13),
+        Target::VlanVid => set_tag(data, l2.tci(), 0x0fff, value as u16),
+        Target::VlanPcp => set_tag(data, l2.tci(), 0xe000, (value as u16) << 13),
         Target::ArpOp | Target::ArpSpa | Target::ArpTpa | Target::ArpSha | Target::ArpTha => {
             if header::arp(data, l2) {
                 let (offset, bytes) = match target {
@@ -81,6 +81,14 @@ pub fn set(data: &mut [u8], target: Target, value: u128, vlan_limit: u32) {
             }
         }
         _ => set_transport(data, header::l3(data, l2), target, value),
+    }
+}
+
+/// Writes the bits of the outer tag that `mask` has. It clears bit 12, but a write that changes nothing leaves it (P4).
+fn set_tag(data: &mut [u8], tci: u16, mask: u16, bits: u16) {
+    let bits = bits & mask;
+    if tci & mask != bits {
+        put(data, 14, 2, u128::from(tci & !mask & !0x1000 | bits));
     }
 }
 

@@ -143,6 +143,9 @@ fn p13_p14_p24_fragments_of_ipv4() {
         assert_eq!(reads(&frame, Field::UdpDst, View::Action), action, "{word:x}");
         assert!(holds(Cond::Has(Header::Udp), &frame));
     }
+    let mut first = ipv4(6, &TCP);
+    first[20] = 0x20;
+    assert_eq!((table(&first, Field::TcpDst), table(&first, Field::TcpFlags)), (0, 0x012), "flags are no ports");
 }
 
 #[test]

@@ -122,6 +122,7 @@ fn a_tag_is_rewritten_and_loses_bit_12_and_nothing_is_written_without_one() {
     assert_eq!(after(&tagged, &[])[14..16], [0x70, 0x05]);
     assert_eq!(after(&tagged, &[set(Field::VlanPcp, 2)])[14..16], [0x40, 0x05]);
     assert_eq!(after(&tagged, &[set(Field::VlanVid, 0x123)])[14..16], [0x61, 0x23]);
+    assert_eq!(after(&tagged, &[set(Field::VlanVid, 5), set(Field::VlanPcp, 3)])[14..16], [0x70, 0x05]);
     let untagged = ipv4(17, &UDP);
     assert_eq!(after(&untagged, &[set(Field::VlanVid, 5), set(Field::VlanPcp, 5)]), untagged);
 }
