@@ -1,1 +1,27 @@
-//! Benchmarks beside other dataplanes.
+//! Side-by-side benchmarks: this dataplane and others on the same frames over the same ports.
+//!
+//! In: names of workloads and engines. Out: cycles a packet of each, measured in alternation, as a table or JSON. Never: a test
+//! that fails for being slow.
+//!
+//! ```text
+//! workload   rules and frames, from a seed            ─┐
+//! engine     a process: started, warmed, measured,     ├─▶ rounds (A B A B …) ─▶ report, beside targets
+//!            stopped; its ports are net_null with the  │
+//!            frames of `bench/replay`                 ─┘
+//! ```
+//!
+//! A figure is `TSC cycles a second × seconds that the engine's thread had the processor ÷ packets received`. With nothing
+//! else on that processor, this is the time a packet takes; with something else, what it would take, but for caches.
+
+pub mod artifacts;
+pub mod engine;
+pub mod error;
+pub mod frames;
+pub mod machine;
+pub mod process;
+pub mod report;
+pub mod rounds;
+pub mod targets;
+pub mod workload;
+
+pub use error::Error;

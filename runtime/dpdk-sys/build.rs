@@ -17,6 +17,7 @@ const FUNCTIONS: &[&str] = &[
     "rte_eth_(promiscuous|allmulticast)_.*",
     "rte_eth_(link|stats|xstats|macaddr)_get.*",
     "rte_eth_stats_reset",
+    "rte_eth_add_rx_callback",
     "rte_lcore_count",
     "rte_thread_(un)?register",
     "rte_log_(cur_msg_loglevel|set_.*level.*)",

@@ -1,0 +1,101 @@
+//! DPDK's own forwarder: what a packet costs that nobody looks at (`io`), and one whose addresses are swapped (`macswap`).
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use super::{Engine, Sample, Setup, number_after};
+use crate::Error;
+use crate::artifacts::{find, missing};
+use crate::process::Process;
+use crate::workload::{Files, Workload};
+
+/// The line above the counts of all ports.
+const ALL_PORTS: &str = "Accumulated forward statistics for all ports";
+
+/// The engine.
+pub struct Testpmd {
+    mode: &'static str,
+    program: PathBuf,
+}
+
+impl Testpmd {
+    /// Forwarding by this mode.
+    pub fn new(mode: &'static str) -> Testpmd {
+        Testpmd { mode, program: PathBuf::new() }
+    }
+}
+
+impl Engine for Testpmd {
+    fn name(&self) -> String {
+        self.mode.to_string()
+    }
+
+    fn prepare(&mut self, setup: &Setup, files: &Files) -> Result<(), Error> {
+        if files.workload != Workload::Wire {
+            return Err(Error::NotApplicable); // it forwards whatever comes
+        }
+        if setup.machine.cpu == setup.machine.other_cpu {
+            return Err(Error::Missing("a second processor, for its command line".to_string()));
+        }
+        self.program = find("dpdk-testpmd").ok_or_else(|| missing("dpdk-testpmd", "dpdk-dev"))?;
+        Ok(())
+    }
+
+    fn measure(&self, setup: &Setup, files: &Files) -> Result<Sample, Error> {
+        let machine = &setup.machine;
+        let mut command = Command::new(&self.program);
+        command.args(["-l", &format!("{},{}", machine.other_cpu, machine.cpu)]);
+        command
+            .args(["--main-lcore", &machine.other_cpu.to_string(), "--no-pci", "--no-telemetry"])
+            .args(machine.memory());
+        command.arg("-d").arg(&setup.artifacts.plugin).args(["--vdev", "net_null0", "--vdev", "net_null1"]);
+        command.args(["--", "-i", "--nb-cores=1", "--total-num-mbufs=16384"]);
+        command.arg(format!("--forward-mode={}", self.mode)).env("REPLAY_DIR", &files.folder);
+        let mut process = Process::start("testpmd", &mut command, &files.folder, &setup.stop)?;
+        say(&mut process, "start")?;
+        process.wait_for_frames()?;
+        process.wait_for("it forwarded", |out, _| out.contains("packet forwarding - ports=2").then_some(()))?;
+        setup.stop.wait(setup.warm)?;
+        say(&mut process, "clear fwd stats all")?;
+        let (start, before) = (Instant::now(), process.busy());
+        setup.stop.wait(setup.measured)?;
+        let (seconds, after) = (start.elapsed().as_secs_f64(), process.busy());
+        say(&mut process, "show fwd stats all")?;
+        let (received, sent) = process.wait_for("it showed its counts", |out, _| counts(out))?;
+        say(&mut process, "quit")?;
+        process.finish()?;
+        Ok(Sample { received, sent, seconds, share: after.share_since(&before) })
+    }
+}
+
+/// Types a command.
+fn say(process: &mut Process, command: &str) -> Result<(), Error> {
+    let stdin = process.stdin().ok_or_else(|| Error::Failed("testpmd has no standard input".to_string()))?;
+    writeln!(stdin, "{command}").map_err(|error| Error::Failed(format!("testpmd does not listen: {error}")))
+}
+
+/// Packets received and sent by all ports together, of what `show fwd stats all` prints.
+fn counts(text: &str) -> Option<(u64, u64)> {
+    let all = &text[text.find(ALL_PORTS)?..];
+    Some((number_after(all, "RX-packets")? as u64, number_after(all, "TX-packets")? as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_those_of_all_ports() {
+        let text = "  ---- Forward statistics for port 0  ----
+  RX-packets: 33         RX-dropped: 0             RX-total: 33
+  TX-packets: 34         TX-dropped: 0             TX-total: 34
+  +++++++++++++++ Accumulated forward statistics for all ports+++++++++++++++
+  RX-packets: 66953600       RX-dropped: 0             RX-total: 66953600
+  TX-packets: 66953632       TX-dropped: 0             TX-total: 66953632
+";
+        assert_eq!(counts(text), Some((66_953_600, 66_953_632)));
+        assert_eq!(counts("testpmd>"), None);
+    }
+}

@@ -1,0 +1,148 @@
+//! Frames of 60 bytes for workloads, and their order.
+//!
+//! In: addresses, ports. Out: Ethernet frames with IPv4 and UDP or TCP whose checksums are right. Never: a random source but
+//! its own, so that a seed gives the same frames everywhere.
+
+/// A frame without FCS.
+pub type Frame = [u8; 60];
+
+/// Bytes of IPv4 and what it carries.
+const IP_BYTES: u16 = 46;
+
+/// What an IPv4 frame says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// IPv4 addresses: from, to.
+    pub addresses: (u32, u32),
+    /// Ports: from, to.
+    pub ports: (u16, u16),
+}
+
+impl Flow {
+    /// The other direction.
+    #[must_use]
+    pub fn reply(self) -> Flow {
+        Flow { addresses: (self.addresses.1, self.addresses.0), ports: (self.ports.1, self.ports.0) }
+    }
+}
+
+/// What a frame carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// UDP without a checksum.
+    Udp,
+    /// A TCP segment in the middle of a connection, with six bytes of data and a valid checksum.
+    Tcp,
+}
+
+/// Ethernet addresses, to and from, of what port 1 receives and of what port 2 does.
+const MACS_THERE: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 2], [2, 2, 0, 0, 0, 1]];
+const MACS_BACK: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]];
+
+/// A frame that port 1 receives.
+pub fn there(protocol: Protocol, flow: Flow) -> Frame {
+    frame(protocol, flow, MACS_THERE)
+}
+
+/// The frame that port 2 receives in answer.
+pub fn back(protocol: Protocol, flow: Flow) -> Frame {
+    frame(protocol, flow.reply(), MACS_BACK)
+}
+
+fn frame(protocol: Protocol, flow: Flow, macs: [[u8; 6]; 2]) -> Frame {
+    let mut frame = [0; 60];
+    frame[0..12].copy_from_slice(macs.as_flattened());
+    frame[12..14].copy_from_slice(&[8, 0]);
+    frame[14] = 0x45;
+    frame[16..18].copy_from_slice(&IP_BYTES.to_be_bytes());
+    frame[22] = 64;
+    frame[26..30].copy_from_slice(&flow.addresses.0.to_be_bytes());
+    frame[30..34].copy_from_slice(&flow.addresses.1.to_be_bytes());
+    frame[34..36].copy_from_slice(&flow.ports.0.to_be_bytes());
+    frame[36..38].copy_from_slice(&flow.ports.1.to_be_bytes());
+    match protocol {
+        Protocol::Udp => {
+            frame[23] = 17;
+            frame[38..40].copy_from_slice(&(IP_BYTES - 20).to_be_bytes());
+        }
+        Protocol::Tcp => {
+            frame[23] = 6;
+            frame[38..42].copy_from_slice(&1000u32.to_be_bytes()); // sequence number
+            frame[42..46].copy_from_slice(&1000u32.to_be_bytes()); // acknowledgement
+            frame[46..50].copy_from_slice(&[0x50, 0x10, 0xff, 0xff]); // 20 bytes of header, ACK, window
+            let sum = checksum(&frame[26..60], 6 + u32::from(IP_BYTES - 20));
+            frame[50..52].copy_from_slice(&sum.to_be_bytes());
+        }
+    }
+    let sum = checksum(&frame[14..34], 0);
+    frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    frame
+}
+
+/// The Internet checksum (RFC 1071) of an even number of bytes, and of what was summed before.
+fn checksum(bytes: &[u8], before: u32) -> u16 {
+    let mut sum =
+        bytes.chunks_exact(2).fold(before, |sum, pair| sum + u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+    while sum > 0xffff {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    !(sum as u16)
+}
+
+/// Puts frames in a random order that the seed decides.
+pub fn shuffle(frames: &mut [Frame], seed: u64) {
+    let mut state = seed;
+    for i in (1..frames.len()).rev() {
+        frames.swap(i, (random(&mut state) % (i as u64 + 1)) as usize);
+    }
+}
+
+/// The next number of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOW: Flow = Flow { addresses: (0x0a00_0001, 0x0a64_0001), ports: (1024, 80) };
+
+    #[test]
+    fn checksums_are_right() {
+        for protocol in [Protocol::Udp, Protocol::Tcp] {
+            for frame in [there(protocol, FLOW), back(protocol, FLOW)] {
+                assert_eq!(checksum(&frame[14..34], 0), 0, "of the IPv4 header");
+                if protocol == Protocol::Tcp {
+                    assert_eq!(checksum(&frame[26..60], 6 + 26), 0, "of the TCP segment");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_mirrors_what_it_answers() {
+        let (a, b) = (there(Protocol::Tcp, FLOW), back(Protocol::Tcp, FLOW));
+        assert_eq!((&a[26..30], &a[30..34]), (&b[30..34], &b[26..30]));
+        assert_eq!((&a[34..36], &a[36..38]), (&b[36..38], &b[34..36]));
+        assert_eq!(&a[0..6], &b[6..12]);
+    }
+
+    #[test]
+    fn an_order_is_of_its_seed() {
+        let frames: Vec<Frame> = (0..200).map(|i| [i; 60]).collect();
+        let order = |seed| {
+            let mut frames = frames.clone();
+            shuffle(&mut frames, seed);
+            frames
+        };
+        assert_eq!(order(1), order(1));
+        assert_ne!(order(1), order(2));
+        let mut sorted = order(1);
+        sorted.sort_unstable();
+        assert_eq!(sorted, frames);
+    }
+}

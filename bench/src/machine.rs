@@ -1,0 +1,85 @@
+//! The machine: which processor to measure on, hugepages, the rate of its time-stamp counter, how busy it is.
+//!
+//! In: what the system says of itself. Out: a machine that is ready, and that is as it was when this is dropped.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pipec_runtime::io::dpdk::clock;
+
+/// Hugepages of 2 MiB that the neediest engine takes (Open vSwitch, with its buffers).
+const PAGES: u64 = 512;
+const PAGES_FILE: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+
+/// A machine ready to measure on.
+#[derive(Debug)]
+pub struct Machine {
+    /// The processor that forwards.
+    pub cpu: u32,
+    /// Another one, for what does not forward; the same where there is only one.
+    pub other_cpu: u32,
+    /// Cycles of the time-stamp counter a second.
+    pub tsc_hz: f64,
+    /// Whether there are hugepages enough.
+    pub hugepages: bool,
+    /// How many hugepages to go back to.
+    restore: Option<u64>,
+}
+
+impl Machine {
+    /// Looks at the machine, and reserves hugepages where that is allowed.
+    pub fn prepare(cpu: Option<u32>) -> Machine {
+        let cpus = thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        let cpu = cpu.unwrap_or(u32::from(cpus > 1));
+        let had = number(Path::new(PAGES_FILE)).unwrap_or(0);
+        let mut restore = None;
+        if had < PAGES && fs::write(PAGES_FILE, PAGES.to_string()).is_ok() {
+            restore = Some(had);
+        }
+        let hugepages = number(Path::new(PAGES_FILE)).unwrap_or(0) >= PAGES;
+        Machine { cpu, other_cpu: u32::from(cpu == 0 && cpus > 1), tsc_hz: tsc_hz(), hugepages, restore }
+    }
+
+    /// Arguments for DPDK's EAL that say where memory comes from.
+    pub fn memory(&self) -> &'static [&'static str] {
+        match self.hugepages {
+            true => &["--in-memory"],
+            false => &["--no-huge", "--no-shconf", "-m", "512"],
+        }
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if let Some(pages) = self.restore {
+            let _ = fs::write(PAGES_FILE, pages.to_string()); // it could be written before
+        }
+    }
+}
+
+fn number(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// Cycles of the time-stamp counter a second, to about 1 in 10,000.
+fn tsc_hz() -> f64 {
+    let (start, from) = (Instant::now(), clock::cycles());
+    thread::sleep(Duration::from_millis(200));
+    let (elapsed, to) = (start.elapsed(), clock::cycles());
+    to.wrapping_sub(from) as f64 / elapsed.as_secs_f64()
+}
+
+/// Processes that want a processor: the mean of the last minute.
+pub fn load() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0)
+}
+
+/// The processor's name.
+pub fn processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("unknown");
+    line.trim_start_matches([' ', '\t', ':']).to_string()
+}
