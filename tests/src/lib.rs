@@ -1,6 +1,8 @@
-//! What tests that cross crates share: programs on every engine, random programs, random frames.
+//! What tests that cross crates share: programs on every engine, random programs, random frames, live networks.
 
+pub mod binary;
 pub mod engines;
 pub mod frames;
+pub mod live;
 pub mod ovs;
 pub mod programs;
