@@ -3,6 +3,7 @@
 pub mod binary;
 pub mod engines;
 pub mod frames;
+pub mod house;
 pub mod live;
 pub mod ovs;
 pub mod programs;
