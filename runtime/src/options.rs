@@ -12,7 +12,7 @@ pub struct RunOptions {
     #[cfg_attr(feature = "host", arg(long = "port", value_name = "NAME=KIND"))]
     pub ports: Vec<String>,
 
-    /// Processors to run on, such as 1,3-5: one worker on each [default: one worker on the first processor allowed]
+    /// Processors to run on, such as 1,3-5: one worker on each [default: one worker on the last processor allowed]
     #[cfg_attr(feature = "host", arg(long, value_name = "LIST"))]
     pub cpus: Option<Cpus>,
 

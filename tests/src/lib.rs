@@ -1,6 +1,11 @@
-//! What tests that cross crates share: programs on every engine, random programs, random frames.
+//! What tests that cross crates share: programs on every engine, random programs, random frames, live networks.
 
+pub mod binary;
+pub mod book;
 pub mod engines;
 pub mod frames;
+pub mod house;
+pub mod live;
 pub mod ovs;
+pub mod program_tests;
 pub mod programs;

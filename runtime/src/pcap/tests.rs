@@ -1,3 +1,5 @@
+//! Captures, written and read back, whole, damaged and strange.
+
 use super::writer::SNAP_LEN;
 use super::*;
 

@@ -1,3 +1,5 @@
+//! Captures through a small program: order, clock, ports, ledgers, and what is broken.
+
 use pipec_abi::{Burst, Ctx, DropReason, Emit, Env, Program, Verdict};
 
 use super::*;
