@@ -1,6 +1,7 @@
 //! What workers count, readable while they run: plain words of one worker, each written by it alone. A reader sums them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use pipec_abi::DropReason;
 
@@ -48,12 +49,60 @@ pub struct WorkerCells {
     pub copies_sent: Cell,
     pub copies_dropped: Cell,
     pub ports: Vec<PortCells>,
+    /// Set to have the worker take a snapshot.
+    asked: AtomicBool,
+    /// The snapshot, as a worker takes it between two polls, when nothing is on its way.
+    snapshot: Mutex<Option<Snapshot>>,
+}
+
+/// What a worker had counted at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    pub worker: WorkerStats,
+    pub ports: Vec<PortStats>,
+    pub ledger: Ledger,
 }
 
 impl WorkerCells {
     /// Cells for a program with this many ports.
     pub fn new(ports: usize) -> WorkerCells {
         WorkerCells { ports: (0..ports).map(|_| PortCells::default()).collect(), ..WorkerCells::default() }
+    }
+
+    /// Asks the worker for a snapshot.
+    pub fn ask(&self) {
+        self.asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes a snapshot if one is asked for. The worker calls it between two polls.
+    #[inline(always)]
+    pub fn answer(&self) {
+        if self.asked.load(Ordering::Relaxed) {
+            self.take_snapshot();
+        }
+    }
+
+    #[cold]
+    fn take_snapshot(&self) {
+        self.asked.store(false, Ordering::Relaxed);
+        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.read());
+    }
+
+    /// The snapshot that was asked for, once the worker has taken it.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What has been counted by now.
+    pub fn read(&self) -> Snapshot {
+        let mut snapshot = Snapshot { worker: self.worker(0), ..Snapshot::default() };
+        for port in 0..self.ports.len() {
+            let mut stats = PortStats::default();
+            self.add_port(port, &mut stats);
+            snapshot.ports.push(stats);
+        }
+        self.add_ledger(&mut snapshot.ledger);
+        snapshot
     }
 
     /// Adds this worker's counts to a port's.

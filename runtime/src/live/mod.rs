@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use pipec_abi::Counter;
 
-use self::cells::{WorkerCells, all_drops};
+use self::cells::{Snapshot, WorkerCells, all_drops};
 use self::output::{Output, Way};
 use self::worker::Worker;
 use crate::conntrack::{Config, Conntrack, Tracker};
@@ -198,12 +198,9 @@ fn run_workers(
         if options.warm > 0.0 {
             wait_until(Some(options.warm), report, None);
         }
-        let warm = begin.elapsed().as_secs_f64();
-        let base = (options.warm > 0.0).then(|| (collect(engine, cpus, cells, clock, warm), warm));
+        let base = (options.warm > 0.0).then(|| snapshot(engine, cpus, cells, begin));
         wait_until(options.secs.map(|secs| options.warm + secs), report, base.as_ref());
         let end = begin.elapsed().as_secs_f64();
-        // What is counted ends here; what is still in queues is worked off and counted in the ledger alone.
-        let stats = base.is_some().then(|| collect(engine, cpus, cells, clock, end));
         halt.store(true, Ordering::Relaxed);
         let mut counters = vec![Counter::default(); engine.meta().counters.len()];
         for thread in threads {
@@ -216,9 +213,42 @@ fn run_workers(
                 sum.bytes += own.bytes;
             }
         }
-        let stats = stats.unwrap_or_else(|| collect(engine, cpus, cells, clock, end));
+        let stats = collect(engine, cpus, cells, clock, end);
         Ok(LiveReport { stats: since(stats, base.as_ref()), counters })
     })
+}
+
+/// What all workers have counted at one moment each, between two polls, and when that was in seconds.
+fn snapshot(engine: &Engine, cpus: &[u32], cells: &[Arc<WorkerCells>], begin: Instant) -> (Stats, f64) {
+    cells.iter().for_each(|cells| cells.ask());
+    let deadline = Instant::now() + Duration::from_secs(1); // a worker that does not answer has stopped
+    while cells.iter().any(|cells| cells.snapshot().is_none()) && Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let snapshots: Vec<_> = cells.iter().map(|cells| cells.snapshot().unwrap_or_else(|| cells.read())).collect();
+    let mut stats = Stats { seconds, ..Stats::default() };
+    for p in 0..engine.meta().ports.len() {
+        let mut port = PortStats::default();
+        for of_worker in snapshots.iter().filter_map(|snapshot| snapshot.ports.get(p)) {
+            port.rx_packets += of_worker.rx_packets;
+            port.rx_bytes += of_worker.rx_bytes;
+            port.tx_packets += of_worker.tx_packets;
+            port.tx_bytes += of_worker.tx_bytes;
+            port.drops.merge(&of_worker.drops);
+        }
+        stats.ports.push(port);
+    }
+    stats.workers = snapshots.iter().zip(cpus).map(|(s, cpu)| WorkerStats { cpu: *cpu, ..s.worker.clone() }).collect();
+    for Snapshot { ledger, .. } in snapshots {
+        stats.ledger.received += ledger.received;
+        stats.ledger.forwarded += ledger.forwarded;
+        stats.ledger.dropped += ledger.dropped;
+        stats.ledger.copies_made += ledger.copies_made;
+        stats.ledger.copies_sent += ledger.copies_sent;
+        stats.ledger.copies_dropped += ledger.copies_dropped;
+    }
+    (stats, seconds)
 }
 
 /// What all workers have counted.
@@ -260,6 +290,12 @@ fn since(mut stats: Stats, base: Option<&(Stats, f64)>) -> Stats {
         *polls -= before.polls;
         *busy_polls -= before.busy_polls;
     }
+    stats.ledger.received -= base.ledger.received;
+    stats.ledger.forwarded -= base.ledger.forwarded;
+    stats.ledger.dropped -= base.ledger.dropped;
+    stats.ledger.copies_made -= base.ledger.copies_made;
+    stats.ledger.copies_sent -= base.ledger.copies_sent;
+    stats.ledger.copies_dropped -= base.ledger.copies_dropped;
     let mut drops = Drops::default();
     stats.ports.iter().for_each(|port| drops.merge(&port.drops));
     stats.drops = drops;

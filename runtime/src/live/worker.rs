@@ -18,6 +18,9 @@ use crate::io::dpdk::Mbufs;
 use crate::io::dpdk::RxQueue;
 use crate::io::dpdk::clock::{Clock, cycles};
 
+/// Idle polls between two looks for connections that have ended.
+const IDLE_SWEEP: u32 = 1024;
+
 /// One worker, before its thread starts.
 pub struct Worker {
     /// Queues to poll, each with the program's number of its port.
@@ -50,6 +53,7 @@ impl Worker {
     /// Polls until told to stop; returns the program's counters.
     pub fn run(mut self, stop: &AtomicBool) -> Vec<Counter> {
         let mut before = cycles();
+        let mut idle = 0u32;
         while !stop.load(Ordering::Relaxed) {
             let packets = self.poll(before);
             let after = cycles();
@@ -61,8 +65,13 @@ impl Worker {
                 cells.busy_cycles.add(after - before);
             } else {
                 cells.idle_cycles.add(after - before);
+                idle += 1;
+                if idle % IDLE_SWEEP == 0 {
+                    self.env.begin(self.clock.ns(after)); // connections end although nothing comes
+                }
                 std::hint::spin_loop();
             }
+            cells.answer();
             before = after;
         }
         self.output.flush();
