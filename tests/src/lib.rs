@@ -9,3 +9,4 @@ pub mod live;
 pub mod ovs;
 pub mod program_tests;
 pub mod programs;
+pub mod rust;

@@ -65,8 +65,8 @@ impl Worker {
                 cells.busy_cycles.add(after - before);
             } else {
                 cells.idle_cycles.add(after - before);
-                idle += 1;
-                if idle % IDLE_SWEEP == 0 {
+                idle = idle.wrapping_add(1);
+                if idle.is_multiple_of(IDLE_SWEEP) {
                     self.env.begin(self.clock.ns(after)); // connections end although nothing comes
                 }
                 std::hint::spin_loop();

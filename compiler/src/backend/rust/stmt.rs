@@ -67,7 +67,10 @@ fn stmt(stmt: &Stmt, plan: &Plan) -> TokenStream {
         }
         Stmt::Lookup { result, table, key } => {
             let (result, table, key) = (name(*result), usize::from(*table), key.iter().map(expr));
-            quote! { let #result = ctx.lookup(#table, &[#(#key),*]); }
+            quote! {
+                let key = [#(#key),*];
+                let #result = ctx.lookup(#table, &key);
+            }
         }
         Stmt::Switch { value, cases } => {
             let value = name(*value);
@@ -93,7 +96,10 @@ fn stmt(stmt: &Stmt, plan: &Plan) -> TokenStream {
         }
         Stmt::Ct { state, point, zone } => {
             let (state, point, zone) = (name(*state), usize::from(*point), expr(zone));
-            quote! { let #state = u64::from(env.ct(ctx, burst, i, &CT_POINTS[#point], (#zone) as u16)); }
+            quote! {
+                let zone = (#zone) as u16;
+                let #state = u64::from(env.ct(ctx, burst, i, &CT_POINTS[#point], zone));
+            }
         }
         Stmt::CtClear => quote! { *ctx.ct(i) = CtView::CLEAR; },
         Stmt::Emit { port, how: h } => {
