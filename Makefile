@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 MIXED := tests/captures/mixed
 CARGO_TEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo nextest run || echo test --tests --examples)
 
-.PHONY: help demo test fmt lint unit doc generated captures setup
+.PHONY: help demo test fmt lint unit doc generated bench captures setup
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +36,10 @@ unit: ## unit, snapshot and integration tests (by cargo-nextest where it is inst
 
 doc: ## the examples in the documentation
 	cargo test --locked --workspace --doc
+
+bench: ## this dataplane beside others on the same frames, in cycles a packet (as root, on a quiet machine)
+	@tools/setup build bench
+	cargo run --locked --release --quiet --package pipec-bench
 
 captures: ## record the captures of tests/captures afresh (as root)
 	@tools/setup captures

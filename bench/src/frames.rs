@@ -35,20 +35,20 @@ pub enum Protocol {
     Tcp,
 }
 
-/// Ethernet addresses, to and from, of what port 1 receives and of what port 2 does.
-const MACS_THERE: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 2], [2, 2, 0, 0, 0, 1]];
-const MACS_BACK: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]];
+/// Ethernet addresses of who is behind port 1, and of who is behind port 2.
+const MACS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]];
 
 /// A frame that port 1 receives.
 pub fn there(protocol: Protocol, flow: Flow) -> Frame {
-    frame(protocol, flow, MACS_THERE)
+    frame(protocol, flow, [MACS[1], MACS[0]])
 }
 
 /// The frame that port 2 receives in answer.
 pub fn back(protocol: Protocol, flow: Flow) -> Frame {
-    frame(protocol, flow.reply(), MACS_BACK)
+    frame(protocol, flow.reply(), [MACS[0], MACS[1]])
 }
 
+/// A frame with these Ethernet addresses, to and from.
 fn frame(protocol: Protocol, flow: Flow, macs: [[u8; 6]; 2]) -> Frame {
     let mut frame = [0; 60];
     frame[0..12].copy_from_slice(macs.as_flattened());
@@ -128,7 +128,7 @@ mod tests {
         let (a, b) = (there(Protocol::Tcp, FLOW), back(Protocol::Tcp, FLOW));
         assert_eq!((&a[26..30], &a[30..34]), (&b[30..34], &b[26..30]));
         assert_eq!((&a[34..36], &a[36..38]), (&b[36..38], &b[34..36]));
-        assert_eq!(&a[0..6], &b[6..12]);
+        assert_eq!((&a[0..6], &a[6..12]), (&b[6..12], &b[0..6]));
     }
 
     #[test]

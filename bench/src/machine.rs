@@ -3,7 +3,6 @@
 //! In: what the system says of itself. Out: a machine that is ready, and that is as it was when this is dropped.
 
 use std::fs;
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,9 @@ use pipec_runtime::io::dpdk::clock;
 
 /// Hugepages of 2 MiB that the neediest engine takes (Open vSwitch, with its buffers).
 const PAGES: u64 = 512;
-const PAGES_FILE: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+/// Where the system says how many there are, and how many of them are free.
+const ALL_PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+const FREE_PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
 
 /// A machine ready to measure on.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub struct Machine {
     pub other_cpu: u32,
     /// Cycles of the time-stamp counter a second.
     pub tsc_hz: f64,
-    /// Whether there are hugepages enough.
+    /// Whether there are hugepages enough for every engine.
     pub hugepages: bool,
     /// How many hugepages to go back to.
     restore: Option<u64>,
@@ -33,12 +34,10 @@ impl Machine {
     pub fn prepare(cpu: Option<u32>) -> Machine {
         let cpus = thread::available_parallelism().map_or(1, |n| n.get() as u32);
         let cpu = cpu.unwrap_or(u32::from(cpus > 1));
-        let had = number(Path::new(PAGES_FILE)).unwrap_or(0);
-        let mut restore = None;
-        if had < PAGES && fs::write(PAGES_FILE, PAGES.to_string()).is_ok() {
-            restore = Some(had);
-        }
-        let hugepages = number(Path::new(PAGES_FILE)).unwrap_or(0) >= PAGES;
+        let (all, free) = (number(ALL_PAGES), number(FREE_PAGES));
+        let short = PAGES.saturating_sub(free);
+        let restore = (short > 0 && fs::write(ALL_PAGES, (all + short).to_string()).is_ok()).then_some(all);
+        let hugepages = number(FREE_PAGES) >= PAGES;
         Machine { cpu, other_cpu: u32::from(cpu == 0 && cpus > 1), tsc_hz: tsc_hz(), hugepages, restore }
     }
 
@@ -54,13 +53,14 @@ impl Machine {
 impl Drop for Machine {
     fn drop(&mut self) {
         if let Some(pages) = self.restore {
-            let _ = fs::write(PAGES_FILE, pages.to_string()); // it could be written before
+            let _ = fs::write(ALL_PAGES, pages.to_string()); // it could be written before
         }
     }
 }
 
-fn number(path: &Path) -> Option<u64> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
+/// The number in a file; 0 where there is none.
+fn number(path: &str) -> u64 {
+    fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
 /// Cycles of the time-stamp counter a second, to about 1 in 10,000.

@@ -108,9 +108,7 @@ impl Process {
     /// # Errors
     /// When that does not happen.
     pub fn wait_for_frames(&mut self) -> Result<(), Error> {
-        self.wait_for("its ports had their frames", |_, log| {
-            (log.matches("replay: net_null").count() >= 2).then_some(())
-        })
+        self.wait_for("its ports had their frames", |_, log| (log.matches(" frames over ").count() >= 2).then_some(()))
     }
 
     /// Waits for its end, and takes what it wrote to standard output.
@@ -165,14 +163,19 @@ pub struct Busy {
     threads: BTreeMap<String, u64>,
 }
 
-impl Busy {
-    /// The share of the time since `before` that the busiest thread had a processor; 1 where the kernel does not say.
-    pub fn share_since(&self, before: &Busy) -> f64 {
-        let spent = |thread: &String, now: &u64| now - before.threads.get(thread).copied().unwrap_or(0).min(*now);
-        let most = self.threads.iter().map(|(thread, now)| spent(thread, now)).max();
-        let wall = self.at.duration_since(before.at).as_nanos().max(1);
-        most.filter(|ns| *ns > 0).map_or(1.0, |ns| (ns as f64 / wall as f64).min(1.0))
-    }
+/// The share of the time since `before` that a process's busiest thread had a processor, by the last of these looks at which
+/// the thread was there; 1 where the kernel does not say.
+pub fn share(before: &Busy, looks: &[Busy]) -> f64 {
+    let most = |look: &Busy| {
+        let spent =
+            |(thread, now): (&String, &u64)| now.saturating_sub(before.threads.get(thread).copied().unwrap_or(0));
+        look.threads.iter().map(spent).max().unwrap_or(0)
+    };
+    let last = looks.iter().max_by_key(|look| most(look)).filter(|look| most(look) > 0); // a thread's time only grows
+    last.map_or(1.0, |look| {
+        let wall = look.at.duration_since(before.at).as_nanos().max(1);
+        (most(look) as f64 / wall as f64).min(1.0)
+    })
 }
 
 /// Runs a command to its end, and takes its standard output.
@@ -209,9 +212,12 @@ mod tests {
         let start = Instant::now();
         let end = start + Duration::from_secs(1);
         let before = busy(start, &[("1", 900_000_000), ("2", 100)]);
+        let middle = busy(start + Duration::from_millis(500), &[("1", 900_000_000), ("2", 150_000_100)]);
         let after = busy(end, &[("1", 900_000_000), ("2", 250_000_100), ("3", 10)]);
-        assert!((after.share_since(&before) - 0.25).abs() < 1e-9);
-        assert_eq!(busy(end, &[]).share_since(&before), 1.0, "nothing known");
+        let gone = busy(end, &[("1", 900_100_000)]);
+        assert!((share(&before, &[middle.clone(), after]) - 0.25).abs() < 1e-9);
+        assert!((share(&before, &[middle, gone]) - 0.3).abs() < 1e-9, "as long as it was there");
+        assert_eq!(share(&before, &[busy(end, &[])]), 1.0, "nothing known");
     }
 
     #[test]

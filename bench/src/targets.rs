@@ -14,21 +14,20 @@ pub struct Target {
     pub mark: Option<u32>,
 }
 
-/// Workload, first, target, mark.
-const TABLE: &[(&str, Option<u32>, Option<u32>, Option<u32>)] = &[
-    ("wire", Some(90), Some(60), Some(52)),
-    ("firewall-100", Some(170), Some(130), Some(100)),
-    ("firewall-1000", Some(180), Some(140), Some(110)),
-    ("firewall-10000", None, Some(165), Some(135)),
-    ("firewall-100000", None, Some(230), Some(190)),
-    ("fwtcp-1000", None, Some(180), Some(135)), // firewall-1000 and 40, or 25, for checksums
+const TABLE: &[(&str, Target)] = &[
+    ("wire", Target { first: Some(90), target: Some(60), mark: Some(52) }),
+    ("firewall-100", Target { first: Some(170), target: Some(130), mark: Some(100) }),
+    ("firewall-1000", Target { first: Some(180), target: Some(140), mark: Some(110) }),
+    ("firewall-10000", Target { first: None, target: Some(165), mark: Some(135) }),
+    ("firewall-100000", Target { first: None, target: Some(230), mark: Some(190) }),
+    ("fwtcp-1000", Target { first: None, target: Some(180), mark: Some(135) }), // firewall-1000 and 40, or 25, for checksums
 ];
 
 /// The aims for a workload; none where none were set.
 pub fn target(workload: Workload) -> Target {
     let name = workload.to_string();
     let row = TABLE.iter().find(|row| row.0 == name);
-    row.map_or(Target::default(), |row| Target { first: row.1, target: row.2, mark: row.3 })
+    row.map_or(Target::default(), |row| row.1)
 }
 
 #[cfg(test)]
@@ -39,7 +38,7 @@ mod tests {
     fn every_row_names_a_workload() {
         for row in TABLE {
             let workload: Workload = row.0.parse().unwrap();
-            assert_eq!(target(workload).target, row.2);
+            assert_eq!(target(workload), row.1);
         }
         assert_eq!(target("firewall-7".parse().unwrap()), Target::default());
     }

@@ -26,7 +26,6 @@ const MAX_STREAMS: u32 = 50_000_000;
 
 const WIRE: &str = "in_port=1 actions=output:2
 in_port=2 actions=output:1
-table=0,priority=0 actions=drop
 ";
 const FIREWALL: &str = "table=0, priority=100,ct_state=-trk,ip actions=ct(table=1)
 table=0, priority=10,arp actions=NORMAL
@@ -175,6 +174,18 @@ mod tests {
             assert_eq!(asked.len(), 2000);
             assert_eq!(asked, answered);
         }
+    }
+
+    #[test]
+    fn frames_are_those_of_earlier_figures() {
+        let hex = |frame: &Frame| frame[..54].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        assert_eq!(
+            hex(&Workload::Wire.frames()[1][7]),
+            "02000000000202000000000108004500002e000000004011b015c0a800010a00000104000050001a0000000000000000000000000000"
+        );
+        let [_, back] = "fwtcp-1000".parse::<Workload>().unwrap().frames();
+        let known = "02000000000102000000000208004500002e00000000400665a20a6400c40a000001005005bd000003e8000003e85010ffff8cc90000";
+        assert!(back.iter().any(|frame| hex(frame) == known));
     }
 
     #[test]

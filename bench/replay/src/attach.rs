@@ -80,12 +80,12 @@ fn attach(capture: &Capture, port: u16, queues: u16, split: Split) -> bool {
             // SAFETY: the queue came from a box, and no callback knows of it.
             drop(unsafe { Box::from_raw(queue) });
             if number > 0 {
-                eprintln!("replay: {name}: queue {number} takes no callback; it receives blank frames");
+                crate::tell(&format!("{name}: queue {number} takes no callback; it receives blank frames"));
                 continue;
             }
             return false;
         }
     }
-    eprintln!("replay: {name}: {} frames over {queues} queue(s)", capture.frames.count());
+    crate::tell(&format!("{name}: {} frames over {queues} queue(s)", capture.frames.count()));
     true
 }

@@ -161,6 +161,7 @@ mod tests {
         let count = |frames: &Frames, queue| frames.share(queue, 2, Split::Symmetric).count();
         assert_eq!(count(&lan, 0) + count(&lan, 1), 500);
         assert!(count(&lan, 0) > 100 && count(&lan, 1) > 100, "both queues work");
+        assert_eq!(count(&lan, 0), count(&wan, 0));
         for (a, b) in there.iter().zip(&back) {
             assert_eq!(tuple_hash(a, Split::Symmetric), tuple_hash(b, Split::Symmetric));
         }

@@ -15,6 +15,7 @@ mod receive;
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -30,7 +31,7 @@ static START: extern "C" fn() = start;
 
 extern "C" fn start() {
     let Some(folder) = std::env::var_os("REPLAY_DIR").map(PathBuf::from) else {
-        eprintln!("replay: REPLAY_DIR is not set; ports receive blank frames");
+        tell("REPLAY_DIR is not set; ports receive blank frames");
         return;
     };
     let split = match std::env::var_os("REPLAY_SPLIT") {
@@ -41,7 +42,7 @@ extern "C" fn start() {
         Ok(captures) => {
             thread::spawn(move || attach::watch(captures, split));
         }
-        Err(message) => eprintln!("replay: {message}"),
+        Err(message) => tell(&message),
     }
 }
 
@@ -56,8 +57,14 @@ fn captures(folder: &Path) -> Result<Vec<Capture>, String> {
         let Some(device) = path.file_stem().and_then(OsStr::to_str) else { continue };
         match Frames::read(&path) {
             Ok(frames) => captures.push(Capture::new(device, Arc::new(frames))),
-            Err(message) => eprintln!("replay: {}: {message}", path.display()),
+            Err(message) => tell(&format!("{}: {message}", path.display())),
         }
     }
     Ok(captures)
+}
+
+/// Writes a line to standard error at once, so that it stays whole beside what the program writes; where nobody reads it,
+/// there is nobody else to tell.
+fn tell(line: &str) {
+    let _ = io::stderr().write_all(format!("replay: {line}\n").as_bytes());
 }

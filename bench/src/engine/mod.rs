@@ -10,13 +10,16 @@ mod testpmd;
 
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::Error;
 use crate::artifacts::Artifacts;
 use crate::machine::Machine;
-use crate::process::{Busy, Stop};
+use crate::process::{self, Busy, Stop};
 use crate::workload::Files;
+
+/// How often to look whether an engine has the processor.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What engines are run with.
 #[derive(Debug)]
@@ -34,13 +37,21 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Waits for the end of the warm-up, and for the end of the measurement; the share of the processor that the engine had in
-    /// between.
+    /// Waits for the end of the warm-up and of the measurement; the share of the processor that the engine had in between.
     fn share(&self, busy: impl Fn() -> Busy) -> Result<f64, Error> {
         self.stop.wait(self.warm)?;
-        let before = busy();
-        self.stop.wait(self.measured)?;
-        Ok(busy().share_since(&before))
+        self.share_from_now(busy)
+    }
+
+    /// Waits for the end of a measurement that begins now; the share of the processor that the engine had.
+    fn share_from_now(&self, busy: impl Fn() -> Busy) -> Result<f64, Error> {
+        let (start, before) = (Instant::now(), busy());
+        let mut looks = Vec::new();
+        while start.elapsed() < self.measured {
+            self.stop.wait(LOOK.min(self.measured.saturating_sub(start.elapsed())))?;
+            looks.push(busy()); // it may be gone before the end
+        }
+        Ok(process::share(&before, &looks))
     }
 }
 

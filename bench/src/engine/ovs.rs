@@ -61,11 +61,10 @@ impl Engine for Ovs {
         switch.wait_for_frames()?;
         setup.stop.wait(setup.warm)?;
         folder.appctl("dpif-netdev/pmd-stats-clear")?;
-        let before = switch.busy();
-        setup.stop.wait(setup.measured)?;
-        let (after, shown) = (switch.busy(), folder.appctl("dpif-netdev/pmd-perf-show")?);
-        let sample = sample(&shown, after.share_since(&before));
-        sample.ok_or_else(|| Error::Failed(format!("Open vSwitch: its statistics cannot be read: {shown}")))
+        let share = setup.share_from_now(|| switch.busy())?;
+        let shown = folder.appctl("dpif-netdev/pmd-perf-show")?;
+        sample(&shown, share)
+            .ok_or_else(|| Error::Failed(format!("Open vSwitch: its statistics cannot be read: {shown}")))
     }
 }
 

@@ -56,17 +56,17 @@ impl Engine for Testpmd {
         let mut process = Process::start("testpmd", &mut command, &files.folder, &setup.stop)?;
         say(&mut process, "start")?;
         process.wait_for_frames()?;
-        process.wait_for("it forwarded", |out, _| out.contains("packet forwarding - ports=2").then_some(()))?;
         setup.stop.wait(setup.warm)?;
         say(&mut process, "clear fwd stats all")?;
-        let (start, before) = (Instant::now(), process.busy());
-        setup.stop.wait(setup.measured)?;
-        let (seconds, after) = (start.elapsed().as_secs_f64(), process.busy());
+        let start = Instant::now();
+        let share = setup.share_from_now(|| process.busy())?;
         say(&mut process, "show fwd stats all")?;
-        let (received, sent) = process.wait_for("it showed its counts", |out, _| counts(out))?;
+        let seconds = start.elapsed().as_secs_f64();
         say(&mut process, "quit")?;
-        process.finish()?;
-        Ok(Sample { received, sent, seconds, share: after.share_since(&before) })
+        let text = process.finish()?; // only now it writes out what it has to say
+        let (received, sent) =
+            counts(&text).ok_or_else(|| Error::Failed(format!("testpmd: its counts cannot be read: {text}")))?;
+        Ok(Sample { received, sent, seconds, share })
     }
 }
 
