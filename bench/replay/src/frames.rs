@@ -157,7 +157,7 @@ mod tests {
         let ends = |i: u16| ([10, 0, 0, 1, (i >> 8) as u8, i as u8], [10, 9, 0, 1, 0, 80]);
         let there: Vec<Vec<u8>> = (0..500).map(|i| udp(ends(i).0, ends(i).1)).collect();
         let back: Vec<Vec<u8>> = (0..500).map(|i| udp(ends(i).1, ends(i).0)).collect();
-        let (lan, _wan) = (Frames::of(there.iter().map(Vec::as_slice)), Frames::of(back.iter().map(Vec::as_slice)));
+        let (lan, wan) = (Frames::of(there.iter().map(Vec::as_slice)), Frames::of(back.iter().map(Vec::as_slice)));
         let count = |frames: &Frames, queue| frames.share(queue, 2, Split::Symmetric).count();
         assert_eq!(count(&lan, 0) + count(&lan, 1), 500);
         assert!(count(&lan, 0) > 100 && count(&lan, 1) > 100, "both queues work");
