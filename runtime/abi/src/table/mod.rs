@@ -176,7 +176,7 @@ mod tests {
                 [Kind::TupleSpace, Kind::BitVector].map(|kind| Table::decode(&encode(kind, width, &entries), 5));
             for _ in 0..4000 {
                 let near = &entries[(numbers.next() % n) as usize];
-                let flip = if numbers.next() % 2 == 0 { 0 } else { 1 << (numbers.next() % 64) };
+                let flip = if numbers.next().is_multiple_of(2) { 0 } else { 1 << (numbers.next() % 64) };
                 let mut key: Vec<u64> = near.key.iter().zip(&near.mask).map(|(k, m)| k | numbers.next() & !m).collect();
                 key[0] ^= flip;
                 for table in &tables {
