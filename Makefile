@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 MIXED := tests/captures/mixed
 CARGO_TEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo nextest run || echo test --tests --examples)
 
-.PHONY: help demo test fmt lint unit doc generated bench captures setup
+.PHONY: help demo test fmt lint unit doc generated bench captures fuzz setup
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -44,6 +44,14 @@ bench: ## this dataplane beside others on the same frames, in cycles a packet (a
 captures: ## record the captures of tests/captures afresh (as root)
 	@tools/setup captures
 	python3 tests/captures/record.py
+
+fuzz: export RUSTC_BOOTSTRAP = 1
+fuzz: ## fuzz every target for a minute (needs cargo-fuzz)
+	cargo fuzz build
+	for target in $$(cargo fuzz list); do \
+	    mkdir -p fuzz/corpus/$$target && \
+	    cargo fuzz run $$target fuzz/corpus/$$target pipelines pipelines/bad -- -max_total_time=60 || exit; \
+	done
 
 setup: ## install what `make demo` and `make test` need, by apt
 	@tools/setup build test

@@ -4,6 +4,7 @@ pub mod binary;
 pub mod book;
 pub mod engines;
 pub mod frames;
+pub mod fuzz;
 pub mod house;
 pub mod live;
 pub mod ovs;

@@ -1,0 +1,4 @@
+//! Frames through both parsers.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pipec_tests::fuzz::headers(data));
