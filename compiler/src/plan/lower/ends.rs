@@ -1,0 +1,115 @@
+//! Where paths end: why a packet is dropped, what is counted, and how it waits for its turn.
+
+use pipec_abi::{DropReason, Verdict};
+
+use super::{Emitted, End, Lower, State};
+use crate::hir::Action;
+use crate::plan::code::Stmt;
+
+impl Lower<'_> {
+    /// Notes why the packet would be dropped if it ended now.
+    pub(super) fn because(&self, reason: DropReason, state: &mut State) {
+        if state.emitted != Emitted::Yes {
+            state.reason = Some(reason);
+        }
+    }
+
+    /// Says at run time what was only noted, before paths meet or an `Env` is asked.
+    pub(super) fn say_reason(&self, state: &mut State, out: &mut Vec<Stmt>) {
+        if let Some(reason) = state.reason.take() {
+            out.push(Stmt::DropIfUnsent(reason));
+            if state.emitted == Emitted::No {
+                state.emitted = Emitted::Maybe;
+            }
+        }
+    }
+
+    /// Says the reason and counts the rules taken.
+    pub(super) fn say_all(&mut self, state: &mut State, out: &mut Vec<Stmt>) {
+        self.say_reason(state, out);
+        self.count(state, out);
+    }
+
+    pub(super) fn count(&mut self, state: &mut State, out: &mut Vec<Stmt>) {
+        if state.taken.is_empty() {
+            return;
+        }
+        let rules = std::mem::take(&mut state.taken);
+        let next = self.counters.len() as u32;
+        let id = *self.counter_ids.entry(rules.clone()).or_insert(next);
+        if id == next {
+            self.counters.push(rules);
+        }
+        out.push(Stmt::Count(id));
+    }
+
+    /// The list of actions is over.
+    pub(super) fn end_list(&mut self, state: State, out: &mut Vec<Stmt>) {
+        self.leave(state, |state| state.list_end, 0, out);
+    }
+
+    /// The packet is over, or the clone.
+    pub(super) fn exit(&mut self, state: State, out: &mut Vec<Stmt>) {
+        self.leave(state, |state| state.exit_end, 1, out);
+    }
+
+    pub(super) fn leave(&mut self, mut state: State, end: fn(&State) -> End, code: u8, out: &mut Vec<Stmt>) {
+        match end(&state) {
+            End::Packet => {
+                self.count(&mut state, out);
+                match state.emitted {
+                    Emitted::No => {
+                        let reason = state.reason.unwrap_or(DropReason::Policy);
+                        out.push(Stmt::Verdict(Verdict::drop(reason).0));
+                    }
+                    Emitted::Maybe => self.say_reason(&mut state, out),
+                    Emitted::Yes => {}
+                }
+                out.push(Stmt::Return(1));
+            }
+            End::Function => {
+                self.say_all(&mut state, out);
+                out.push(Stmt::Return(code));
+            }
+            End::Block(label) => {
+                self.say_all(&mut state, out);
+                out.push(Stmt::Break(label));
+            }
+        }
+    }
+
+    /// The packet waits for its turn; `go_on` makes what it does then.
+    pub(super) fn suspend(
+        &mut self,
+        mut state: State,
+        zone: Option<u16>,
+        out: &mut Vec<Stmt>,
+        go_on: impl FnOnce(&mut Self, State, &mut Vec<Stmt>),
+    ) {
+        let point = self.points.len();
+        self.points.push(Vec::new());
+        let prepare = zone.and_then(|zone| {
+            let at = self.prepares.iter().position(|z| *z == zone).unwrap_or_else(|| {
+                self.prepares.push(zone);
+                self.prepares.len() - 1
+            });
+            (at < 8).then_some(at as u8)
+        });
+        self.prepares.truncate(8);
+        out.push(Stmt::Suspend { point: point.min(usize::from(u8::MAX) - 1) as u8, prepare });
+        out.push(Stmt::Return(1));
+        state.in_order = true;
+        state.values.clear();
+        let body = self.separate(|lower, out| go_on(lower, state, out));
+        self.points[point] = body;
+    }
+}
+
+/// Whether the packet ends behind the current action: nothing follows but `ct_clear`, here and in all callers.
+pub(super) fn ends_packet(rest: &[Action], state: &State) -> bool {
+    state.list_end == End::Packet && state.exit_end == End::Packet && rest.iter().all(|a| *a == Action::CtClear)
+}
+
+pub(super) fn maybe(emitted: Emitted) -> Emitted {
+    if emitted == Emitted::Yes { Emitted::Yes } else { Emitted::Maybe }
+}

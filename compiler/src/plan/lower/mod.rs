@@ -1,0 +1,383 @@
+//! Turns lists of actions into code, along the paths that packets can take.
+//!
+//! A path starts in the prefix, which runs for the whole burst. At the first action that other packets can influence
+//! (connection tracking, learning) the packet is suspended at a point, whose body goes on in the order of packets with all
+//! that is statically known kept. Tables reached in one place are part of the path; others are functions.
+//!
+//! Here: tables and functions. Beside: [`actions`], [`writes`], and [`ends`], where paths end.
+
+mod actions;
+mod ends;
+mod writes;
+
+use std::collections::{BTreeMap, HashMap};
+
+use pipec_abi::{CtPoint, DropReason, Verdict};
+
+use self::ends::maybe;
+use super::analysis::{Analysis, analyse};
+use super::code::{Expr, Function, Label, Op, Plan, Stmt, Value};
+use super::facts::Facts;
+use super::values::{Fresh, Site, Values};
+use crate::describe::describe;
+use crate::field::Field;
+use crate::hir::{Place, PortId, Program, Read, Space, TableId, View};
+
+/// Points of a program at the most; beyond, packets are suspended at once and everything runs in order.
+const MAX_POINTS: usize = 200;
+/// A table with at most this many rules is inlined wherever it is reached.
+const INLINE_RULES: usize = 4;
+/// Statements of one body after which tables become functions.
+const BODY_BUDGET: u32 = 40_000;
+
+/// Whether the packet has outputs on this path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Emitted {
+    No,
+    Yes,
+    Maybe,
+}
+
+/// Where a list of actions ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// With the packet.
+    Packet,
+    /// With a table as a function: `return 0` when its list ends, `return 1` when the packet does.
+    Function,
+    /// Behind a block of this body.
+    Block(Label),
+}
+
+/// A place on a path.
+#[derive(Clone)]
+pub(super) struct State {
+    pub facts: Facts,
+    pub values: Values,
+    /// The table whose rules are being matched, or whose rule is being executed.
+    table: TableId,
+    /// Runs in the order of packets.
+    in_order: bool,
+    emitted: Emitted,
+    /// Why the packet is dropped if it ends now without output; not yet said at run time.
+    reason: Option<DropReason>,
+    /// Rules taken and not yet counted.
+    taken: Vec<(u32, u32)>,
+    /// The packet may have been written since the burst began.
+    written: bool,
+    /// Something after the current list may write the packet.
+    written_later: bool,
+    /// Bytes will be put back after the current list: outputs must be copies.
+    put_back: bool,
+    list_end: End,
+    exit_end: End,
+}
+
+/// The work.
+pub(super) struct Lower<'p> {
+    pub program: &'p Program,
+    analysis: Analysis,
+    counters: Vec<Vec<(u32, u32)>>,
+    counter_ids: BTreeMap<Vec<(u32, u32)>, u32>,
+    points: Vec<Vec<Stmt>>,
+    functions: Vec<Function>,
+    function_ids: HashMap<TableId, u16>,
+    pending_functions: Vec<TableId>,
+    prepares: Vec<u16>,
+    ct_points: Vec<CtPoint>,
+    pub tables: Vec<Vec<u8>>,
+    pub fresh: Fresh,
+    values: u32,
+    spent: u32,
+    /// Nothing runs ahead: every packet is suspended at its start.
+    all_in_order: bool,
+}
+
+/// Plans a program.
+pub fn lower(program: &Program) -> Plan {
+    let ahead = Lower::new(program, false);
+    if !ahead.analysis.counted {
+        let ahead = ahead.run();
+        if ahead.points.len() <= MAX_POINTS {
+            return ahead;
+        }
+    }
+    Lower::new(program, true).run()
+}
+
+impl<'p> Lower<'p> {
+    fn new(program: &'p Program, all_in_order: bool) -> Lower<'p> {
+        Lower {
+            program,
+            analysis: analyse(program),
+            counters: Vec::new(),
+            counter_ids: BTreeMap::new(),
+            points: Vec::new(),
+            functions: Vec::new(),
+            function_ids: HashMap::new(),
+            pending_functions: Vec::new(),
+            prepares: Vec::new(),
+            ct_points: Vec::new(),
+            tables: Vec::new(),
+            fresh: Fresh::default(),
+            values: 0,
+            spent: 0,
+            all_in_order,
+        }
+    }
+
+    fn run(mut self) -> Plan {
+        let mut prefix = Vec::new();
+        let state = self.start();
+        let mut body = Vec::new();
+        let too_short = Expr::Len.with(Op::Lt, 14);
+        let malformed = vec![Stmt::Verdict(Verdict::drop(DropReason::Malformed).0), Stmt::Return(1)];
+        prefix.push(Stmt::If { cond: too_short, then: malformed, otherwise: vec![] });
+        let entry = self.program.entry;
+        if self.all_in_order {
+            self.suspend(state, None, &mut body, |lower, state, out| {
+                out.push(Stmt::Clear);
+                lower.visit(entry, None, state, out);
+            });
+        } else {
+            self.visit(entry, None, state, &mut body);
+        }
+        while let Some(table) = self.pending_functions.pop() {
+            self.function(table);
+        }
+        if !self.all_in_order && (!self.functions.is_empty() || self.program.metadata_words > 0) {
+            prefix.push(Stmt::Clear);
+        }
+        prefix.append(&mut body);
+        self.end_body();
+        let mut functions = std::mem::take(&mut self.functions);
+        functions.sort_by_key(|f| self.function_ids[&self.table_by_name(&f.name)]);
+        Plan {
+            prefix,
+            meta: describe(self.program, self.counters, self.points.len()),
+            points: self.points,
+            functions,
+            prepares: self.prepares,
+            ct_points: self.ct_points,
+            tables: self.tables,
+            vlan_limit: u32::from(self.program.options.vlan_limit),
+            values: self.values,
+        }
+    }
+
+    fn table_by_name(&self, name: &str) -> TableId {
+        let at = self.program.tables.iter().position(|t| t.name == name).unwrap_or(0);
+        TableId(at as u16)
+    }
+
+    /// A packet as it comes in.
+    fn start(&self) -> State {
+        let mut facts = Facts::new(self.program.ports.len());
+        for field in [Field::CtState, Field::CtZone, Field::CtMark, Field::CtLabel] {
+            facts.set(&table_read(field), 0);
+        }
+        State {
+            facts,
+            values: Values::default(),
+            table: self.program.entry,
+            in_order: false,
+            emitted: Emitted::No,
+            reason: None,
+            taken: Vec::new(),
+            written: false,
+            written_later: false,
+            put_back: false,
+            list_end: End::Packet,
+            exit_end: End::Packet,
+        }
+    }
+
+    /// Values are numbered anew in the next body.
+    fn end_body(&mut self) {
+        self.values = self.values.max(self.fresh.value);
+        self.fresh = Fresh::default();
+        self.spent = 0;
+    }
+
+    /// Runs `make` for a body of its own, leaving the current one as it is.
+    fn separate(&mut self, make: impl FnOnce(&mut Self, &mut Vec<Stmt>)) -> Vec<Stmt> {
+        let fresh = std::mem::take(&mut self.fresh);
+        let spent = std::mem::take(&mut self.spent);
+        let mut body = Vec::new();
+        make(self, &mut body);
+        self.end_body();
+        self.fresh = fresh;
+        self.spent = spent;
+        body
+    }
+
+    /// A table as a function: nothing is known of the packet.
+    fn function(&mut self, table: TableId) {
+        let body = self.separate(|lower, out| {
+            let mut state = lower.start();
+            state.facts = Facts::new(lower.program.ports.len());
+            state.values.lookup_port_is_parameter = true;
+            state.in_order = true;
+            state.emitted = Emitted::Maybe;
+            state.written = true;
+            state.written_later = true;
+            state.list_end = End::Function;
+            state.exit_end = End::Function;
+            state.table = table;
+            lower.rules(state, out);
+        });
+        self.functions.push(Function { name: self.program.table(table).name.clone(), body });
+    }
+
+    // ---- tables -------------------------------------------------------------------------------------------------------
+
+    /// Goes to a table: its look-up sees `in_port` as `port`, if given. What the table does ends where the state says.
+    fn table(&mut self, table: TableId, port: Option<PortId>, mut state: State, out: &mut Vec<Stmt>) {
+        self.enter(table, &mut state, out);
+        self.visit(table, port, state, out);
+    }
+
+    /// [`Lower::table`], not counted.
+    fn visit(&mut self, table: TableId, port: Option<PortId>, mut state: State, out: &mut Vec<Stmt>) {
+        let ordered = self.analysis.table(table).ordered;
+        let own_function = self.is_function(table);
+        if own_function && ordered && !state.in_order {
+            return self.suspend(state, None, out, move |lower, state, out| lower.visit(table, port, state, out));
+        }
+        if own_function {
+            return self.call_function(table, port, state, out);
+        }
+        state.table = table;
+        state.facts.forget(|space| *space == Space::Field(Field::InPort) && port.is_some());
+        if let Some(port) = port {
+            state.facts.set(&table_read(Field::InPort), u128::from(port.0));
+        }
+        self.rules_seen_by(port.is_some(), state, out);
+    }
+
+    fn is_function(&self, table: TableId) -> bool {
+        let t = usize::from(table.0);
+        let rules = self.program.tables[t].rules.len();
+        self.analysis.cyclic[t]
+            || (self.analysis.reached[t] > 1 && rules > INLINE_RULES)
+            || (self.spent > BODY_BUDGET && rules > 0)
+    }
+
+    fn function_id(&mut self, table: TableId) -> u16 {
+        let next = self.function_ids.len() as u16;
+        let id = *self.function_ids.entry(table).or_insert(next);
+        if id == next {
+            self.pending_functions.push(table);
+        }
+        id
+    }
+
+    /// Counts a table where a packet could pass too many.
+    fn enter(&mut self, table: TableId, state: &mut State, out: &mut Vec<Stmt>) {
+        if !self.analysis.counted {
+            return;
+        }
+        self.count(state, out); // what follows may fail
+        let exceeded = self.fresh.value();
+        out.push(Stmt::Enter { exceeded, back: table <= state.table });
+        let fail = |reason| vec![Stmt::Fail(reason), Stmt::Return(2)];
+        let too_many = Expr::Value(exceeded).with(Op::Eq, 1);
+        let too_deep = Expr::Value(exceeded).with(Op::Eq, 2);
+        out.push(Stmt::If { cond: too_many, then: fail(DropReason::Resubmits), otherwise: vec![] });
+        out.push(Stmt::If { cond: too_deep, then: fail(DropReason::Depth), otherwise: vec![] });
+    }
+
+    /// Calls a table as a function; the current list ends behind it.
+    fn call_function(&mut self, table: TableId, port: Option<PortId>, mut state: State, out: &mut Vec<Stmt>) {
+        self.say_all(&mut state, out);
+        let (result, function) = (self.fresh.value(), self.function_id(table));
+        out.push(Stmt::Call { result, function, in_port: port.map(|p| p.0) });
+        self.after_function(result, &state, out);
+        state.emitted = maybe(state.emitted);
+        self.end_list(state, out);
+    }
+
+    /// Leaves if the function ended the packet.
+    fn after_function(&mut self, result: Value, state: &State, out: &mut Vec<Stmt>) {
+        let failed = Expr::Value(result).with(Op::Eq, 2);
+        out.push(Stmt::If { cond: failed, then: vec![Stmt::Return(2)], otherwise: vec![] });
+        let then = match state.exit_end {
+            End::Packet | End::Function => vec![Stmt::Return(1)],
+            End::Block(label) => vec![Stmt::Break(label)],
+        };
+        out.push(Stmt::If { cond: Expr::Value(result).with(Op::Eq, 1), then, otherwise: vec![] });
+    }
+
+    /// Matches the rules of the state's table.
+    fn rules(&mut self, state: State, out: &mut Vec<Stmt>) {
+        self.rules_seen_by(true, state, out);
+    }
+
+    /// The first counter of the state's table, whose rules are counted by number.
+    pub(super) fn counters_of(&mut self, state: &State) -> u32 {
+        let table = u32::from(state.table.0);
+        let base = self.counters.len() as u32;
+        // Each place gets the rules taken before, so that they are counted with it.
+        for rule in 0..self.rules_of(state).len() as u32 {
+            let mut rules = state.taken.clone();
+            rules.push((table, rule));
+            self.counters.push(rules);
+        }
+        base
+    }
+
+    /// Takes a rule that stands for all with its actions: the one that was found is counted, `base` and the low 32 bits of
+    /// `found` say where.
+    pub(super) fn take_counted(&mut self, rule: usize, base: u32, found: Value, mut state: State, out: &mut Vec<Stmt>) {
+        out.push(Stmt::CountAt { base, place: found });
+        state.taken.clear();
+        self.spent += 1;
+        let program = self.program;
+        match program.table(state.table).rules[rule].actions.as_slice() {
+            [] => {
+                self.because(DropReason::Policy, &mut state);
+                self.end_list(state, out);
+            }
+            actions => self.actions(actions, state, out),
+        }
+    }
+
+    /// Takes a rule: counts it and does what it says.
+    pub(super) fn take(&mut self, rule: usize, mut state: State, out: &mut Vec<Stmt>) {
+        self.spent += 1;
+        state.taken.push((u32::from(state.table.0), rule as u32));
+        let program = self.program;
+        let rules = &program.table(state.table).rules;
+        match rules.get(rule) {
+            None => self.because(DropReason::NoMatch, &mut state),
+            Some(rule) if rule.actions.is_empty() => self.because(DropReason::Policy, &mut state),
+            Some(rule) => return self.actions(&rule.actions, state, out),
+        }
+        self.end_list(state, out);
+    }
+
+    fn label(&mut self) -> Label {
+        self.fresh.label += 1;
+        Label(self.fresh.label - 1)
+    }
+
+    /// A new label, for matching.
+    pub(super) fn new_label(&mut self) -> Label {
+        self.label()
+    }
+
+    /// Where code goes.
+    pub(super) fn site<'a>(&'a mut self, state: &'a mut State, out: &'a mut Vec<Stmt>) -> Site<'a> {
+        Site { values: &mut state.values, facts: &state.facts, fresh: &mut self.fresh, out }
+    }
+
+    /// The rules of the state's table.
+    pub(super) fn rules_of(&self, state: &State) -> &'p [crate::hir::Rule] {
+        &self.program.table(state.table).rules
+    }
+}
+
+/// A whole field as tables see it.
+pub(super) fn table_read(field: Field) -> Read {
+    Read { place: Place::field(field), view: View::Table }
+}
