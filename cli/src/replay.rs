@@ -175,7 +175,6 @@ mod tests {
             counters: vec![],
             vars: 0,
             points: 0,
-            parse_depth: 0,
         };
         let outcome =
             Outcome { outputs: vec![(0, vec![0xab]), (1, vec![0x02]), (1, vec![0x01, 0xff])], ..Outcome::default() };

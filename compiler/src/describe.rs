@@ -5,9 +5,6 @@ use pipec_abi::meta::{CounterMeta, Meta, PortMeta, RuleMeta, TableMeta};
 
 use crate::hir::Program;
 
-/// Bytes of a frame that a program may look at or write: Ethernet, tags, IP with all it can carry, transport.
-const PARSE_DEPTH: u32 = 512;
-
 /// Describes a program whose counters count the given rules, and that has so many points.
 pub fn describe(program: &Program, counters: Vec<Vec<(u32, u32)>>, points: usize) -> Meta {
     Meta {
@@ -28,6 +25,5 @@ pub fn describe(program: &Program, counters: Vec<Vec<(u32, u32)>>, points: usize
         counters: counters.into_iter().map(|rules| CounterMeta { rules }).collect(),
         vars: u32::from(program.metadata_words),
         points: points as u32,
-        parse_depth: PARSE_DEPTH,
     }
 }

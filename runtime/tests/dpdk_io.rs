@@ -63,7 +63,7 @@ fn forward_on_a_thread(eal: &Eal, mut a: Port, mut lo: Port, mut b: Port) {
         let mut sent = 0;
         for poll in 0..POLLS {
             burst.begin(poll as u64);
-            let received = a_rx.receive(&mut burst, 1, 64);
+            let received = a_rx.receive(&mut burst, 1);
             assert_eq!((received.packets, received.bytes, received.no_mbuf), (32, 32 * 60, 0));
             assert_eq!((burst.len(), burst.in_port(31), burst.bytes(31).len()), (32, 1, 60));
             for i in 0..BURST {

@@ -32,12 +32,20 @@ pub fn pipec() -> PathBuf {
     binary("pipec-cli", "pipec")
 }
 
-/// Whether a program is newer than all it was made of, which Cargo lists beside it.
+/// Whether a program is newer than every source of the workspace. (Cargo lists what a program was made of only where it was
+/// asked for that program, and not where it was built along with its tests.)
 fn is_fresh(program: &Path) -> bool {
     let Some(built) = changed(program) else { return false };
-    let Ok(list) = std::fs::read_to_string(program.with_extension("d")) else { return false };
-    let sources = list.split_once(": ").map_or("", |(_, sources)| sources.trim());
-    !sources.is_empty() && sources.split(' ').all(|source| changed(Path::new(source)).is_some_and(|then| then <= built))
+    let folders = ["cli", "compiler", "examples", "macros", "pipelines", "runtime"];
+    folders.iter().all(|folder| all_older(&root().join(folder), built))
+}
+
+fn all_older(folder: &Path, built: SystemTime) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else { return false };
+    entries.flatten().all(|entry| {
+        let path = entry.path();
+        if path.is_dir() { all_older(&path, built) } else { changed(&path).is_some_and(|then| then <= built) }
+    })
 }
 
 fn changed(path: &Path) -> Option<SystemTime> {

@@ -48,8 +48,8 @@ impl Verdict {
 /// Up to [`BURST`] packets.
 ///
 /// Invariant, kept by whoever calls [`Burst::push`]: for every `i < n`, `data[i]` points at `len[i]` readable and writable
-/// bytes that nobody else touches while the burst is processed, or at least at as many of them as the program parses
-/// (a frame in several segments has that much in its first).
+/// bytes that nobody else touches while the burst is processed. (A frame in several segments is put together on receipt:
+/// conntrack reads all of it for its checksums.)
 #[repr(C, align(64))]
 pub struct Burst {
     /// First byte of each frame.
@@ -126,8 +126,8 @@ impl Burst {
     /// Adds a packet.
     ///
     /// # Safety
-    /// `data` must point at `len` bytes (or as many of them as the program parses) that stay readable and writable, and
-    /// that nobody else touches, until the burst is committed.
+    /// `data` must point at `len` bytes that stay readable and writable, and that nobody else touches, until the burst is
+    /// committed.
     ///
     /// # Panics
     /// When the burst is full.

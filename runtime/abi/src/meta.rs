@@ -17,8 +17,6 @@ pub struct Meta {
     pub vars: u32,
     /// Points at which a packet can be resumed: entries 1 to this number.
     pub points: u32,
-    /// Bytes from the start of a frame that the program reads or writes: that much must be in one piece.
-    pub parse_depth: u32,
 }
 
 /// A port.

@@ -86,7 +86,7 @@ impl Worker {
         for (port, queue) in &mut self.queues {
             let burst = &mut *self.burst;
             burst.begin(now_ns);
-            let received = queue.receive(burst, *port, u32::MAX);
+            let received = queue.receive(burst, *port);
             if received.packets == 0 && received.no_mbuf == 0 {
                 continue;
             }

@@ -55,22 +55,22 @@ impl RxQueue {
         rx_burst(self.port, self.queue, pkts)
     }
 
-    /// Receives as many packets as `burst` has room for, and adds them. `in_port` is the program's number of this port, `depth`
-    /// how many bytes the program parses; that much of each frame lies in one piece.
+    /// Receives as many packets as `burst` has room for, and adds them, each in one piece. `in_port` is the program's number
+    /// of this port.
     #[inline]
-    pub fn receive(&mut self, burst: &mut Burst, in_port: u16, depth: u32) -> Received {
+    pub fn receive(&mut self, burst: &mut Burst, in_port: u16) -> Received {
         let room = BURST - burst.len();
         let n = rx_burst(self.port, self.queue, &mut self.scratch[..room]);
         let mut received = Received::default();
         for mbuf in &mut self.scratch[..n] {
-            if !mbuf.make_contiguous(depth, self.device.pool()) {
+            if !mbuf.make_contiguous(u32::MAX, self.device.pool()) {
                 mbuf.free();
                 received.no_mbuf += 1;
                 continue;
             }
             mbuf.prefetch();
             let len = mbuf.len();
-            // SAFETY: the packet was received by us alone, and `depth` bytes of it, or all, lie at `data`.
+            // SAFETY: the packet was received by us alone, and all its bytes lie at `data`.
             unsafe { burst.push(mbuf.opaque(), mbuf.data(), len, in_port) };
             received.packets += 1;
             received.bytes += u64::from(len);
