@@ -7,7 +7,7 @@ use proc_macro::TokenStream;
 
 /// Compiles a program into the unit struct below it, which then implements `pipec_abi::Program`.
 ///
-/// ```ignore
+/// ```text
 /// use pipec_runtime::pipeline;
 ///
 /// #[pipeline(file = "pipelines/firewall.pipe")] // from the folder of the crate's Cargo.toml on

@@ -15,6 +15,8 @@ use super::{Entry, MAX_WORDS, MISS};
 const PIECE: u32 = 16;
 /// Pieces of a key at the most.
 const MAX_PIECES: usize = MAX_WORDS * (64 / PIECE as usize);
+/// Pieces that most keys have at the most.
+const FEW_PIECES: usize = 12;
 
 /// One piece of the key.
 #[derive(Debug)]
@@ -24,8 +26,8 @@ struct Piece {
     shift: u32,
     /// Bits that some entry looks at.
     used: u64,
-    /// For each value of those bits, its class.
-    classes: Vec<u16>,
+    /// For each value of those bits, where the row of its class starts.
+    starts: Vec<u32>,
     /// For each class a summary, then a vector.
     rows: Vec<u64>,
 }
@@ -34,9 +36,8 @@ struct Piece {
 #[derive(Debug)]
 pub struct BitVector {
     pieces: Vec<Piece>,
-    /// Words of a summary, and of a vector.
+    /// Words of a summary.
     summary: usize,
-    words: usize,
     /// Values by place in the vectors.
     values: Vec<u64>,
 }
@@ -47,7 +48,7 @@ impl BitVector {
         let mut sorted: Vec<&Entry> = entries.iter().collect();
         sorted.sort_by_key(|e| e.value & 0xffff_ffff);
         let words = sorted.len().div_ceil(64);
-        let mut table = BitVector { pieces: vec![], summary: words.div_ceil(64), words, values: vec![] };
+        let mut table = BitVector { pieces: vec![], summary: words.div_ceil(64), values: vec![] };
         for word in 0..width.min(MAX_WORDS) {
             for shift in (0..64).step_by(PIECE as usize) {
                 let used = sorted.iter().fold(0, |used, e| used | e.mask[word] >> shift & 0xffff);
@@ -68,20 +69,31 @@ impl BitVector {
     /// The value of the first entry that matches, or [`MISS`].
     #[inline]
     pub fn lookup(&self, key: &[u64]) -> u64 {
-        let row = self.summary + self.words;
-        let mut rows = [&[][..]; MAX_PIECES];
-        for (out, piece) in rows.iter_mut().zip(&self.pieces) {
-            let value = key.get(piece.word).map_or(0, |word| word >> piece.shift) & piece.used;
-            let class = piece.classes.get(value as usize).copied().unwrap_or(0);
-            *out = piece.rows.get(usize::from(class) * row..).and_then(|rows| rows.get(..row)).unwrap_or(&[]);
+        // Few pieces, as of addresses and ports, are worth a smaller frame.
+        if self.pieces.len() <= FEW_PIECES {
+            self.lookup_of::<FEW_PIECES>(key)
+        } else {
+            self.lookup_of::<MAX_PIECES>(key)
         }
-        let rows = &rows[..self.pieces.len()];
+    }
+
+    #[inline(always)]
+    fn lookup_of<const N: usize>(&self, key: &[u64]) -> u64 {
+        let pieces = &self.pieces[..self.pieces.len().min(N)];
+        let mut starts = [0u32; N];
+        for (start, piece) in starts.iter_mut().zip(pieces) {
+            let value = key.get(piece.word).map_or(0, |word| word >> piece.shift) & piece.used;
+            *start = piece.starts.get(value as usize).copied().unwrap_or(0);
+        }
+        let all = |at: usize| {
+            let row = |(piece, start): (&Piece, &u32)| piece.rows.get(*start as usize + at).copied().unwrap_or(0);
+            pieces.iter().zip(&starts).map(row).fold(u64::MAX, |all, word| all & word)
+        };
         for group in 0..self.summary {
-            let mut candidates = rows.iter().fold(u64::MAX, |all, row| all & row.get(group).copied().unwrap_or(0));
+            let mut candidates = all(group);
             while candidates != 0 {
                 let word = group * 64 + candidates.trailing_zeros() as usize;
-                let found =
-                    rows.iter().fold(u64::MAX, |all, row| all & row.get(self.summary + word).copied().unwrap_or(0));
+                let found = all(self.summary + word);
                 if found != 0 {
                     return self.values.get(word * 64 + found.trailing_zeros() as usize).copied().unwrap_or(MISS);
                 }
@@ -106,8 +118,8 @@ impl Piece {
             vector[i / 64] |= 1 << (i % 64);
         }
         let size = 1usize << (64 - used.leading_zeros());
-        let mut piece = Piece { word, shift, used, classes: Vec::with_capacity(size), rows: Vec::new() };
-        let mut known: HashMap<Vec<u64>, u16> = HashMap::new();
+        let mut piece = Piece { word, shift, used, starts: Vec::with_capacity(size), rows: Vec::new() };
+        let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
         let mut vector = vec![0; words];
         for value in 0..size as u64 {
             vector.fill(0);
@@ -116,16 +128,16 @@ impl Piece {
                     vector.iter_mut().zip(allowed).for_each(|(all, word)| *all |= word);
                 }
             }
-            let next = known.len() as u16;
-            let class = *known.entry(vector.clone()).or_insert(next);
-            if class == next && piece.rows.len() == usize::from(class) * (words.div_ceil(64) + words) {
+            let next = piece.rows.len() as u32;
+            let start = *known.entry(vector.clone()).or_insert(next);
+            if start == next {
                 let summary = vector
                     .chunks(64)
                     .map(|chunk| chunk.iter().enumerate().fold(0, |bits, (k, word)| bits | u64::from(*word != 0) << k));
                 piece.rows.extend(summary);
                 piece.rows.extend(&vector);
             }
-            piece.classes.push(class);
+            piece.starts.push(start);
         }
         piece
     }
