@@ -25,5 +25,6 @@ pub fn describe(program: &Program, counters: Vec<Vec<(u32, u32)>>, points: usize
         counters: counters.into_iter().map(|rules| CounterMeta { rules }).collect(),
         vars: u32::from(program.metadata_words),
         points: points as u32,
+        vlan_limit: u32::from(program.options.vlan_limit),
     }
 }

@@ -126,8 +126,18 @@ impl Offline {
     /// # Panics
     /// When `attached` is not as long as the program has ports.
     pub fn with_ports(engine: &Engine, attached: &[bool]) -> Offline {
-        assert_eq!(attached.len(), engine.meta().ports.len(), "each port is attached or not");
-        let conntrack = Arc::new(Conntrack::new(&Config { workers: 1, ..Config::default() }));
+        Offline::with_config(engine, attached, Config::default())
+    }
+
+    /// As [`Offline::with_ports`], with connection tracking of one's own kind. How many workers there are, and how many tags
+    /// are looked behind, is not its choice.
+    ///
+    /// # Panics
+    /// When `attached` is not as long as the program has ports.
+    pub fn with_config(engine: &Engine, attached: &[bool], config: Config) -> Offline {
+        let meta = engine.meta();
+        assert_eq!(attached.len(), meta.ports.len(), "each port is attached or not");
+        let conntrack = Arc::new(Conntrack::new(&Config { workers: 1, vlan_limit: meta.vlan_limit, ..config }));
         let fdb = Arc::new(Fdb::new(8192, 300));
         let ports = (0..attached.len() as u16).filter(|port| attached[usize::from(*port)]).collect();
         let tracker = Tracker::new(conntrack.clone());

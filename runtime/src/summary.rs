@@ -132,7 +132,7 @@ mod tests {
         let rule = |text: &str| RuleMeta { priority: 9, text: text.into() };
         let tables = vec![TableMeta { name: "t".into(), rules: vec![rule("arp => drop"), rule("ip => normal")] }];
         let counters = vec![CounterMeta { rules: vec![(0, 1)] }, CounterMeta { rules: vec![(0, 2)] }];
-        let meta = Meta { name: "p".into(), ports: vec![], tables, counters, vars: 0, points: 0 };
+        let meta = Meta { name: "p".into(), ports: vec![], tables, counters, vars: 0, points: 0, vlan_limit: 1 };
         let text = rules(&meta, &[Counter { packets: 41, bytes: 4100 }, Counter::default()]);
         assert!(text.contains("arp => drop") && text.contains("4100"), "{text}");
         assert!(!text.contains("no rule matched"), "{text}");

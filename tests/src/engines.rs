@@ -6,6 +6,7 @@ use pipec_abi::{Burst, Ctx, Env};
 use pipec_compiler::eval::Eval;
 use pipec_compiler::hir::Program;
 use pipec_compiler::plan::plan;
+use pipec_runtime::conntrack::Config;
 use pipec_runtime::engine::{Engine, Interpret};
 use pipec_runtime::offline::{Offline, Outcome};
 
@@ -33,12 +34,18 @@ pub fn jit(program: &Program) -> Engine {
     }
 }
 
+/// A program with no state and room for few connections, so that there can be many of it one after the other.
+pub fn offline(engine: &Engine) -> Offline {
+    let attached = vec![true; engine.meta().ports.len()];
+    Offline::with_config(engine, &attached, Config { max_conns: 10_000, ..Config::default() })
+}
+
 /// Frames that arrive together: the time in nanoseconds, and port and frame of each.
 pub type Arrival = (u64, Vec<(u16, Vec<u8>)>);
 
 /// What an engine makes of a sequence of arrivals: what became of each packet, and packets and bytes of each rule.
 pub fn run(engine: &Engine, arrivals: &[Arrival]) -> (Vec<Outcome>, Vec<Vec<(u64, u64)>>) {
-    let mut offline = Offline::new(engine);
+    let mut offline = offline(engine);
     let outcomes = arrivals.iter().flat_map(|(now_ns, frames)| offline.send(*now_ns, frames)).collect();
     let counters = engine.meta().by_rule(&offline.counters());
     let counts = counters.iter().map(|t| t.iter().map(|c| (c.packets, c.bytes)).collect()).collect();

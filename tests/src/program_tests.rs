@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use pipec_compiler::hir::{Program, Step, Test};
 use pipec_runtime::Engine;
-use pipec_runtime::offline::Offline;
+
+use crate::engines::offline;
 
 /// A moment to begin at; which one does not matter.
 const START_NS: u64 = 1_000_000_000_000;
@@ -15,7 +16,7 @@ pub fn failures(program: &Program, engine: &Engine) -> Vec<String> {
 }
 
 fn run(program: &Program, test: &Test, engine: &Engine) -> Result<(), String> {
-    let mut offline = Offline::new(engine);
+    let mut offline = offline(engine);
     let mut now_ns = START_NS;
     let mut outputs: Vec<u16> = vec![];
     for step in &test.steps {

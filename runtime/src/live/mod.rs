@@ -111,7 +111,7 @@ fn make_workers(
 ) -> Vec<Worker> {
     let n = cells.len();
     let max_conns = options.max_conns;
-    let mut config = Config { workers: n, ..Config::default() };
+    let mut config = Config { workers: n, vlan_limit: engine.meta().vlan_limit, ..Config::default() };
     if let Some(max) = max_conns {
         config.max_conns = max;
     }

@@ -12,7 +12,7 @@ struct ByFirstByte;
 impl Program for ByFirstByte {
     const TABLES: &'static [&'static [u8]] = &[];
     const META: &'static str = r#"{"name":"t","ports":[{"name":"a","number":1},{"name":"b","number":2}],"tables":[],
-        "counters":[{"rules":[]}],"vars":0,"points":0}"#;
+        "counters":[{"rules":[]}],"vars":0,"points":0,"vlan_limit":1}"#;
 
     fn run<E: Env>(env: &mut E, ctx: &mut Ctx, burst: &mut Burst, _entry: u16) {
         for i in 0..burst.len() {

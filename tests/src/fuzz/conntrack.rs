@@ -3,17 +3,16 @@
 use std::cell::LazyCell;
 
 use pipec_runtime::Engine;
-use pipec_runtime::offline::Offline;
 
 use super::input::Input;
-use crate::engines::jit;
+use crate::engines::{jit, offline};
 
 /// Longer than any connection is remembered without a packet.
 const LONG_NS: u64 = 7 * 86_400 * 1_000_000_000;
 
 thread_local! {
     static ENGINES: LazyCell<Vec<Engine>> = LazyCell::new(|| {
-        ["firewall.pipe", "tenants.pipe", "resubmit.flows"].iter().map(|name| jit(&super::program(name))).collect()
+super::corpus().iter().map(jit).collect()
     });
 }
 
@@ -23,7 +22,7 @@ pub fn conntrack(data: &[u8]) {
     let choice = usize::from(input.byte());
     ENGINES.with(|engines| {
         let engine = &engines[choice % engines.len()];
-        let mut offline = Offline::new(engine);
+        let mut offline = offline(engine);
         let mut now_ns = 0;
         let mut received = 0;
         for (at_ns, frames) in input.arrivals(engine.meta().ports.len() as u16) {

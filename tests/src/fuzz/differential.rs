@@ -11,18 +11,13 @@ use super::input::Input;
 use crate::engines::{assert_same, eval, jit};
 use crate::programs;
 
-/// The programs.
-const CORPUS: &[&str] =
-    &["firewall.pipe", "firewall.flows", "resubmit.flows", "tenants.pipe", "access.pipe", "router.pipe", "switch.pipe"];
-
 thread_local! {
     static ENGINES: LazyCell<Vec<(Program, Engine, Engine)>> = LazyCell::new(|| {
-        let engines = |name: &&str| {
-            let program = super::program(name);
+        let engines = |program: Program| {
             let (reference, engine) = (eval(&program), jit(&program));
             (program, reference, engine)
         };
-        CORPUS.iter().map(engines).collect()
+        super::corpus().into_iter().map(engines).collect()
     });
 }
 
@@ -31,7 +26,7 @@ thread_local! {
 pub fn differential(data: &[u8]) {
     let mut input = Input(data);
     let choice = usize::from(input.byte());
-    ENGINES.with(|engines| match engines.get(choice % (2 * CORPUS.len())) {
+    ENGINES.with(|engines| match engines.get(choice % (2 * engines.len())) {
         Some((program, reference, engine)) => {
             let arrivals = input.arrivals(program.ports.len() as u16);
             assert_same(program, reference, engine, &arrivals);

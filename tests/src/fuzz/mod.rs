@@ -20,7 +20,7 @@ pub use differential::differential;
 pub use headers::headers;
 pub use text::{parse_flows, parse_pipe};
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pipec_compiler::hir::Program;
 use pipec_compiler::source::Sources;
@@ -38,12 +38,19 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("conntrack", conntrack),
 ];
 
-/// A program of `pipelines/`.
-fn program(name: &str) -> Program {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pipelines").join(name);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+/// The programs of `pipelines/`, in the order of their names.
+fn corpus() -> Vec<Program> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pipelines");
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    paths.sort();
+    paths.iter().map(|path| load(path)).collect()
+}
+
+fn load(path: &Path) -> Program {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut sources = Sources::default();
-    let file = sources.add(name, text);
+    let file = sources.add(path.display().to_string(), text);
     let (program, diagnostics) = front(&mut sources, file, &[]);
     program.unwrap_or_else(|| panic!("{}", diag::render_all(&diagnostics, &sources, false)))
 }
