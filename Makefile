@@ -50,7 +50,7 @@ fuzz: ## fuzz every target for a minute (needs cargo-fuzz)
 	cargo fuzz build
 	for target in $$(cargo fuzz list); do \
 	    mkdir -p fuzz/corpus/$$target && \
-	    cargo fuzz run $$target fuzz/corpus/$$target pipelines pipelines/bad -- -max_total_time=60 || exit; \
+	    cargo fuzz run $$target fuzz/corpus/$$target pipelines pipelines/bad -- -max_total_time=60 -max_len=4000 -len_control=0 || exit; \
 	done
 
 setup: ## install what `make demo` and `make test` need, by apt
