@@ -22,7 +22,7 @@ use crate::fdb::Fdb;
 use crate::io::dpdk::clock::Clock;
 use crate::io::dpdk::{Eal, EalOptions, Error, Mbufs, Pool, Port, PortConfig, data_room};
 use crate::io::spec::{self, PortSpec};
-use crate::stats::{Drops, Ledger, PortStats, Stats, WorkerStats};
+use crate::stats::{Ledger, PortStats, Stats, WorkerStats};
 
 /// How to run.
 #[derive(Clone, Debug, Default)]
@@ -296,8 +296,6 @@ fn since(mut stats: Stats, base: Option<&(Stats, f64)>) -> Stats {
     stats.ledger.copies_made -= base.ledger.copies_made;
     stats.ledger.copies_sent -= base.ledger.copies_sent;
     stats.ledger.copies_dropped -= base.ledger.copies_dropped;
-    let mut drops = Drops::default();
-    stats.ports.iter().for_each(|port| drops.merge(&port.drops));
-    stats.drops = drops;
+    stats.drops = all_drops(&stats.ports);
     stats
 }

@@ -227,11 +227,17 @@ impl<'a, 'f> Body<'a, 'f> {
         let (yes, join) = (self.b.create_block(), self.b.create_block());
         let no = if otherwise.is_empty() { join } else { self.b.create_block() };
         self.b.ins().brif(cond, yes, &[], no, &[]);
-        let mut reached = otherwise.is_empty();
-        for (block, stmts) in [(yes, then), (no, otherwise)] {
-            if block == join {
-                continue;
-            }
+        if otherwise.is_empty() {
+            self.arms([(yes, then)].into_iter(), join, true)
+        } else {
+            self.arms([(yes, then), (no, otherwise)].into_iter(), join, false)
+        }
+    }
+
+    /// Statements in their blocks, all of which lead to `join`; whether control comes out there. `reached`: something else
+    /// leads there too.
+    fn arms<'s>(&mut self, arms: impl Iterator<Item = (Block, &'s [Stmt])>, join: Block, mut reached: bool) -> bool {
+        for (block, stmts) in arms {
             self.b.switch_to_block(block);
             if self.stmts(stmts) {
                 self.b.ins().jump(join, &[]);
@@ -358,19 +364,7 @@ impl<'a, 'f> Body<'a, 'f> {
             switch.set_entry(k as u128, *block);
         }
         switch.emit(self.b, case, *last);
-        let mut reached = false;
-        for (block, stmts) in blocks.iter().zip(cases) {
-            self.b.switch_to_block(*block);
-            if self.stmts(stmts) {
-                self.b.ins().jump(join, &[]);
-                reached = true;
-            }
-        }
-        self.b.switch_to_block(join);
-        if !reached {
-            self.b.ins().trap(cranelift_codegen::ir::TrapCode::unwrap_user(1));
-        }
-        reached
+        self.arms(blocks.iter().copied().zip(cases.iter().map(Vec::as_slice)), join, false)
     }
 
     fn verdict(&mut self, word: u16) {
