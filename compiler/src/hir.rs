@@ -8,7 +8,7 @@
 //! read      := place view                              view: what tables see, or what actions see
 //! test      := masked(value, mask) | range(low, high) | in(range*)
 //! place     := (space, bit offset, width)              space: a field of the packet, or the metadata
-//! value     := constant | read(place)
+//! value     := constant | read(place) | arith(op, value, value)
 //! action    := output(port) | in_port | flood | all | normal | drop
 //!            | set(place, value) | dec_ttl
 //!            | ct(zone, commit, force, mark, label) | ct_clear
@@ -36,6 +36,8 @@
 //!   `drop` or an empty rule, a miss, an output left out, an expired TTL.
 //! - Calls nest at most 64 deep, where a call or goto to a table behind the current one in the order of `tables` counts
 //!   nothing; a packet passes at most 4,096 tables. Beyond either, all its outputs are discarded and it is dropped.
+//! - `arith` is on unsigned numbers, modulo 2^64: what it is written to keeps the low bits. `check` sees that no operand of a
+//!   `shr` is wider than 64 bits; shifts by 64 or more give 0.
 //! - Variables and `ct.*` are 0 when a packet enters.
 
 use crate::field::{Field, Header};
@@ -196,12 +198,29 @@ pub enum Match {
 }
 
 /// Where a value comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// It is known.
     Const(u128),
     /// It is read when the action runs, in the view of actions.
     Read(Place),
+    /// It is computed when the action runs, in words of 64 bits.
+    Arith(Arith, Box<Value>, Box<Value>),
+}
+
+/// An operation on unsigned words of 64 bits; what goes beyond is cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Arith {
+    Add,
+    Sub,
+    And,
+    Or,
+    Xor,
+    /// By 64 and more: 0.
+    Shl,
+    /// By 64 and more: 0.
+    Shr,
 }
 
 /// What a rule does.
@@ -225,7 +244,7 @@ pub enum Action {
 }
 
 /// A `ct(...)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ct {
     /// The zone; 16 bits.
     pub zone: Value,

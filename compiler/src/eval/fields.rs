@@ -3,7 +3,21 @@
 
 use super::headers::{Frag, Headers, Rest, be16};
 use crate::field::{Field, Header};
-use crate::hir::{Match, View};
+use crate::hir::{Arith, Match, View};
+
+/// What an operation makes of two words.
+pub fn arith(op: Arith, left: u64, right: u64) -> u64 {
+    let bits = u32::try_from(right).unwrap_or(u32::MAX);
+    match op {
+        Arith::Add => left.wrapping_add(right),
+        Arith::Sub => left.wrapping_sub(right),
+        Arith::And => left & right,
+        Arith::Or => left | right,
+        Arith::Xor => left ^ right,
+        Arith::Shl => left.checked_shl(bits).unwrap_or(0),
+        Arith::Shr => left.checked_shr(bits).unwrap_or(0),
+    }
+}
 
 impl Headers {
     /// Whether a header is present: IP by Ethernet type alone, transport by IP protocol alone.

@@ -193,7 +193,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
                 self.reason(DropReason::Policy);
                 return Next::EndPacket;
             }
-            Action::Set { place, value } => self.set(*place, *value),
+            Action::Set { place, value } => self.set(*place, value),
             Action::DecTtl => return self.dec_ttl(),
             Action::Ct(ct) => self.track(ct),
             Action::CtClear => {
@@ -211,7 +211,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
         Next::On
     }
 
-    fn set(&mut self, place: Place, value: Value) {
+    fn set(&mut self, place: Place, value: &Value) {
         let value = self.value(value);
         let before = self.place(place);
         match place.space {
@@ -246,7 +246,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
     }
 
     fn track(&mut self, ct: &Ct) {
-        let zone = self.value(ct.zone) as u16;
+        let zone = self.value(&ct.zone) as u16;
         let mut point = CtPoint { flags: CtPoint::FRESH, ..CtPoint::default() };
         if ct.commit {
             point.flags |= CtPoint::COMMIT;
@@ -265,10 +265,14 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
         self.tell(Event::Ct { point, zone, view });
     }
 
-    fn value(&mut self, value: Value) -> u128 {
+    fn value(&mut self, value: &Value) -> u128 {
         match value {
-            Value::Const(value) => value,
-            Value::Read(place) => self.place(place),
+            Value::Const(value) => *value,
+            Value::Read(place) => self.place(*place),
+            Value::Arith(op, left, right) => {
+                let (left, right) = (self.value(left) as u64, self.value(right) as u64);
+                u128::from(fields::arith(*op, left, right))
+            }
         }
     }
 

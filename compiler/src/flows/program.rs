@@ -135,16 +135,21 @@ impl Places {
             Action::Clone(actions) => actions.iter().for_each(|action| self.add(action)),
             Action::Set { place, value } => {
                 self.add_place(*place);
-                self.add_value(*value);
+                self.add_value(value);
             }
-            Action::Ct(ct) => self.add_value(ct.zone),
+            Action::Ct(ct) => self.add_value(&ct.zone),
             _ => {}
         }
     }
 
-    fn add_value(&mut self, value: Value) {
-        if let Value::Read(place) = value {
-            self.add_place(place);
+    fn add_value(&mut self, value: &Value) {
+        match value {
+            Value::Const(_) => {}
+            Value::Read(place) => self.add_place(*place),
+            Value::Arith(_, left, right) => {
+                self.add_value(left);
+                self.add_value(right);
+            }
         }
     }
 

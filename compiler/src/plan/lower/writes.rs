@@ -4,17 +4,14 @@ use pipec_abi::CtPoint;
 
 use super::{Lower, State, table_read};
 use crate::field::{Field, Header};
-use crate::hir::{self, Ct, Place, Read, Space, View};
+use crate::hir::{self, Arith, Ct, Place, Read, Space, View};
 use crate::plan::code::{Base, CtPart, Expr, Op, Stmt, Value};
 use crate::plan::facts::ones;
 use crate::plan::values::Wide;
 
 impl Lower<'_> {
     pub(super) fn set(&mut self, place: &Place, value: &hir::Value, state: &mut State, out: &mut Vec<Stmt>) {
-        let new = match value {
-            hir::Value::Const(value) => Wide::constant(*value),
-            hir::Value::Read(from) => self.site(state, out).read(&Read { place: *from, view: View::Action }),
-        };
+        let new = self.value(value, state, out);
         let whole = match place.space {
             Space::Field(field) => Place::field(field),
             Space::Meta => {
@@ -70,6 +67,21 @@ impl Lower<'_> {
         }
     }
 
+    /// What a value is when the action runs.
+    pub(super) fn value(&mut self, value: &hir::Value, state: &mut State, out: &mut Vec<Stmt>) -> Wide {
+        match value {
+            hir::Value::Const(value) => Wide::constant(*value),
+            hir::Value::Read(from) => self.site(state, out).read(&Read { place: *from, view: View::Action }),
+            hir::Value::Arith(op, left, right) => {
+                let left = self.value(left, state, out).low;
+                let left = self.bind(left, out);
+                let right = self.value(right, state, out).low;
+                let right = self.bind(right, out);
+                Wide { high: Expr::Const(0), low: arith(*op, left, right) }
+            }
+        }
+    }
+
     /// Decrements the TTL; a value that is 1 if it has expired. The header of IPv4 is written in place: the TTL is the high
     /// byte of a word of the checksum's sum, which thus falls by 0x100 (RFC 1624, equation 3).
     pub(super) fn dec_ttl(&mut self, state: &mut State, out: &mut Vec<Stmt>) -> Value {
@@ -120,10 +132,7 @@ impl Lower<'_> {
     }
 
     pub(super) fn ct(&mut self, ct: &Ct, state: &mut State, out: &mut Vec<Stmt>) {
-        let zone = match ct.zone {
-            hir::Value::Const(zone) => Expr::Const(zone as u64),
-            hir::Value::Read(place) => self.site(state, out).read(&Read { place, view: View::Action }).low,
-        };
+        let zone = self.value(&ct.zone, state, out).low.with(Op::And, 0xffff);
         let (mark, mark_mask) = ct.mark.unwrap_or_default();
         let (label, label_mask) = ct.label.unwrap_or_default();
         let words = |wide: u128| [(wide >> 64) as u64, wide as u64];
@@ -172,6 +181,25 @@ impl Lower<'_> {
             out.push(Stmt::Let(value, if clear { Expr::Const(0) } else { Expr::Ct(part) }));
             value
         })
+    }
+}
+
+/// An operation on two words that are at hand.
+fn arith(op: Arith, left: Expr, right: Expr) -> Expr {
+    match op {
+        Arith::Add => left.op(Op::Add, right),
+        Arith::Sub => left.op(Op::Sub, right),
+        Arith::And => left.op(Op::And, right),
+        Arith::Or => left.op(Op::Or, right),
+        Arith::Xor => left.clone().op(Op::Or, right.clone()).op(Op::Sub, left.op(Op::And, right)),
+        Arith::Shl | Arith::Shr => {
+            let op = if op == Arith::Shl { Op::Shl } else { Op::Shr };
+            match right {
+                Expr::Const(bits) if bits < 64 => left.with(op, bits),
+                Expr::Const(_) => Expr::Const(0),
+                bits => Expr::Guard(Box::new(bits.clone().with(Op::Lt, 64)), Box::new(left.op(op, bits))),
+            }
+        }
     }
 }
 
