@@ -1,15 +1,20 @@
-//! From the attribute's tokens to the items it stands for. Every error is a `compile_error!` at the token to blame.
+//! From the macros' tokens to the items they stand for.
 
 use std::path::PathBuf;
 
-use pipec_compiler::diag::{Severity, has_errors, render_all};
+use pipec_compiler::diag::has_errors;
+use pipec_compiler::hir::Program;
 use pipec_compiler::source::Sources;
 use pipec_compiler::{backend, front};
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
-use syn::parse::Parser;
+use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
-use syn::{Error, Expr, ExprLit, ItemStruct, Lit, LitStr, MetaNameValue, Token};
+use syn::{Attribute, Error, Expr, ExprLit, ItemStruct, Lit, LitStr, MetaNameValue, Token, Visibility};
+
+use crate::blame::{self, Place};
+use crate::block::Block;
+use crate::doc;
 
 /// What to say when the attribute is not understood.
 const USAGE: &str = "expected `#[pipeline(file = \"path\")]` or `#[pipeline(source = r#\"…\"#)]`";
@@ -37,10 +42,28 @@ pub fn attribute(arguments: TokenStream, item: TokenStream) -> Result<TokenStrea
     } else {
         return Err(Error::new_spanned(&argument.path, USAGE));
     };
-    let program = compile(&name, text, literal)?;
-    let abi = quote!(::pipec_runtime::abi);
-    let compiled = backend::rust::tokens(&pipec_compiler::plan::plan(&program), &item.ident, &abi);
-    Ok(quote! { #item #compiled #tracked })
+    let (program, warnings) = compile(&name, text, &Place::Elsewhere(literal.span()))?;
+    let compiled = items(&program, &item.ident);
+    let doc = doc::of(&program);
+    Ok(quote! { #[doc = #doc] #item #compiled #tracked #warnings })
+}
+
+/// `pipeline! { pub pipeline firewall { … } }`
+pub fn block(input: TokenStream) -> Result<TokenStream, Error> {
+    let head = |input: ParseStream| -> Result<(Vec<Attribute>, Visibility, TokenStream), Error> {
+        Ok((input.call(Attribute::parse_outer)?, input.parse()?, input.parse()?))
+    };
+    let (attributes, visibility, rest) = head.parse2(input)?;
+    let block = Block::of(rest);
+    let (program, warnings) = compile("pipeline!", block.text, &Place::Tokens(block.tokens))?;
+    let name = backend::rust::type_name(&program.name);
+    let compiled = items(&program, &name);
+    let doc = doc::of(&program);
+    Ok(quote! { #(#attributes)* #[doc = #doc] #visibility struct #name; #compiled #warnings })
+}
+
+fn items(program: &Program, name: &Ident) -> TokenStream {
+    backend::rust::tokens(&pipec_compiler::plan::plan(program), name, &quote!(::pipec_runtime::abi))
 }
 
 /// The file's name and text, and an item that makes rustc look at it again when it changes.
@@ -55,17 +78,59 @@ fn read(literal: &LitStr) -> Result<(String, String, TokenStream), Error> {
     Ok((literal.value(), text, quote! { const _: &[u8] = include_bytes!(#tracked); }))
 }
 
-/// Compiles a program as far as the HIR. Warnings do not stop a build, and Rust has no way for a macro to show them.
-fn compile(name: &str, text: String, blame: &LitStr) -> Result<pipec_compiler::hir::Program, Error> {
+/// Compiles a program as far as the HIR, and gives what makes rustc show its warnings.
+fn compile(name: &str, text: String, place: &Place) -> Result<(Program, TokenStream), Error> {
     let mut sources = Sources::default();
     let file = sources.add(name, text);
-    let (program, mut diagnostics) = front(&mut sources, file, &[]);
+    let (program, diagnostics) = front(&mut sources, file, &[]);
+    let warnings = blame::report(&diagnostics, &sources, place)?;
     match program {
-        Some(program) if !has_errors(&diagnostics) => Ok(program),
-        _ => {
-            diagnostics.retain(|diagnostic| diagnostic.severity == Severity::Error);
-            let text = render_all(&diagnostics, &sources, false);
-            Err(Error::new(blame.span(), format!("the pipeline does not compile\n\n{}", text.trim_end())))
+        Some(program) if !has_errors(&diagnostics) => Ok((program, warnings)),
+        _ => Err(Error::new(proc_macro2::Span::call_site(), "the pipeline does not compile")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The places and texts of the errors that tokens give.
+    fn errors(expand: impl Fn(TokenStream) -> Result<TokenStream, Error>, text: &str) -> Vec<(String, String)> {
+        let error = expand(text.parse().expect("tokens")).expect_err("it is wrong");
+        let place = |error: &Error| error.span().source_text().unwrap_or_default();
+        error.into_iter().map(|error| (place(&error), error.to_string())).collect()
+    }
+
+    #[test]
+    fn each_error_of_a_block_is_at_its_token() {
+        let found = errors(block, "pipeline p { port a, b; table t { foo => output(b); ip => output(nowhere); } }");
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!((found[0].0.as_str(), found[1].0.as_str()), ("foo", "nowhere"));
+        assert!(found[0].1.contains("[unknown-"), "{}", found[0].1);
+    }
+
+    #[test]
+    fn a_block_becomes_a_documented_struct() {
+        let items = block(
+            "/// Mine.\npub pipeline two_ports { port a, b; table t { else => output(b); } }".parse().expect("tokens"),
+        );
+        let text = items.unwrap_or_else(|e| panic!("{e}")).to_string();
+        for part in ["Mine.", "pub struct TwoPorts ;", "Table `t`"] {
+            assert!(text.contains(part), "{part} in {text}");
         }
+    }
+
+    #[test]
+    fn errors_of_a_source_show_the_place_in_their_text() {
+        let expand = |item| attribute("source = \"pipeline p { port a; table t { foo => drop; } }\"".parse()?, item);
+        let found = errors(expand, "struct P;");
+        assert!(found[0].1.contains("source.pipe:1:") && found[0].1.contains("foo => drop"), "{found:?}");
+    }
+
+    #[test]
+    fn warnings_are_uses_of_something_deprecated() {
+        let text = "pipeline p { port a, b; table t { ip => output(b); ipv4.ttl == 3 => drop; } }";
+        let items = block(text.parse().expect("tokens")).unwrap_or_else(|e| panic!("{e}"));
+        assert!(items.to_string().contains("deprecated (note ="), "{items}");
     }
 }

@@ -27,5 +27,12 @@ pub use pipec_abi as abi;
 #[cfg(feature = "macros")]
 pub use pipec_macros::pipeline;
 
+/// The macro for programs that stand in Rust's source: `pipeline! { pub pipeline wire { … } }`. It has a module of its own
+/// because a crate cannot have an attribute and a macro of one name in one place.
+#[cfg(feature = "macros")]
+pub mod inline {
+    pub use pipec_macros::pipeline_block as pipeline;
+}
+
 pub use engine::Engine;
 pub use error::Error;
