@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pipec_abi::{Burst, CtPoint, Ctx, Env, ct::state};
+use pipec_abi::{Burst, CtPoint, Ctx, Env, Flow, ct::state};
 use pipec_compiler::eval::{Eval, Event};
 use pipec_compiler::field::Kind;
 use pipec_compiler::hir::{Place, PortId, Space};
@@ -211,6 +211,11 @@ impl Telling<'_> {
                 self.at = Indent { table: self.at.action + 1, action: self.at.action + 1 };
             }
             Event::CloneEnd => self.at = self.clones.pop().unwrap_or(self.at),
+            Event::Extern { action, flow } => {
+                let name = self.loaded.program.externs.get(usize::from(action)).map_or("?", |e| e.name.as_str());
+                let then = if flow == Flow::Drop { ": the packet ends" } else { "" };
+                self.action(format!("{name} (in Rust){then}"));
+            }
             Event::Exit => self.action("exit"),
             Event::Reason(reason) => self.action(format!("dropped unless sent: {}", reason.name())),
             Event::Failed(reason) => self.action(format!("given up: {} ({})", reason.name(), reason.describe())),

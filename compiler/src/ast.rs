@@ -54,6 +54,7 @@ pub enum Item {
     Action(ActionDecl),
     Table(Table),
     Test(Test),
+    Extern(Extern),
 }
 
 /// `lan` or `lan = 1` behind `port`.
@@ -110,6 +111,15 @@ pub struct ActionDecl {
     pub params: Vec<Var>,
     /// What it does.
     pub body: Vec<Action>,
+}
+
+/// `extern action NAME(params);`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Extern {
+    /// The name.
+    pub name: Name,
+    /// What calls have to give.
+    pub params: Vec<Var>,
 }
 
 /// `table NAME { … }`, or `start { … }`, a table of that name.

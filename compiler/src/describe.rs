@@ -23,6 +23,7 @@ pub fn describe(program: &Program, counters: Vec<Vec<(u32, u32)>>, points: usize
             })
             .collect(),
         counters: counters.into_iter().map(|rules| CounterMeta { rules }).collect(),
+        externs: program.externs.iter().map(|e| e.name.clone()).collect(),
         vars: u32::from(program.metadata_words),
         points: points as u32,
         vlan_limit: u32::from(program.options.vlan_limit),

@@ -233,6 +233,11 @@ impl Field {
         own.or_else(|| ALIASES.iter().find(|(n, ..)| *n == name).map(|&(_, f, h)| (f, h)))
     }
 
+    /// Whether it is not read from the packet's bytes.
+    pub fn is_metadata(self) -> bool {
+        matches!(self, Field::InPort | Field::CtState | Field::CtZone | Field::CtMark | Field::CtLabel)
+    }
+
     /// All names and aliases, for suggestions.
     pub fn names() -> impl Iterator<Item = &'static str> {
         Field::ALL.iter().map(|f| f.name()).chain(ALIASES.iter().map(|(n, ..)| *n))

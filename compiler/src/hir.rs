@@ -1,7 +1,7 @@
 //! The program after names are resolved: what `check`, `eval` and `plan` read. It knows ports, tables and fields, not text.
 //!
 //! ```text
-//! program   := name port* option* variable* table+ entry test*
+//! program   := name port* option* variable* extern* table+ entry test*
 //! table     := name rule*                              tried in order, the first that holds is taken; none: a table miss
 //! rule      := id priority cond action*                no action: drop
 //! cond      := true | has(header) | compare(read, test) | not cond | all cond* | any cond*
@@ -12,7 +12,7 @@
 //! action    := output(port) | in_port | flood | all | normal | drop
 //!            | set(place, value) | dec_ttl
 //!            | ct(zone, commit, force, mark, label) | ct_clear
-//!            | call(table, in_port?) | goto(table) | clone{ action* } | exit
+//!            | extern(action, value*) | call(table, in_port?) | goto(table) | clone{ action* } | exit
 //! ```
 //!
 //! Meaning, in one place; SEMANTICS and CONTRACTS have the reasons:
@@ -36,11 +36,13 @@
 //!   `drop` or an empty rule, a miss, an output left out, an expired TTL.
 //! - Calls nest at most 64 deep, where a call or goto to a table behind the current one in the order of `tables` counts
 //!   nothing; a packet passes at most 4,096 tables. Beyond either, all its outputs are discarded and it is dropped.
+//! - `extern` calls an action that the user wrote in Rust, with a view of the packet and a word for each argument. It may write
+//!   any byte of the packet, its length apart, and may end the packet as `drop` does.
 //! - `arith` is on unsigned numbers, modulo 2^64: what it is written to keeps the low bits. `check` sees that no operand of a
 //!   `shr` is wider than 64 bits; shifts by 64 or more give 0.
 //! - Variables and `ct.*` are 0 when a packet enters.
 
-use crate::field::{Field, Header};
+use crate::field::{Field, Header, Kind};
 use crate::source::Span;
 
 /// A port, by its place in [`Program::ports`].
@@ -48,11 +50,11 @@ use crate::source::Span;
 pub struct PortId(pub u16);
 
 /// A table, by its place in [`Program::tables`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct TableId(pub u16);
 
 /// A whole program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Program {
     /// The pipeline's name.
     pub name: String,
@@ -64,6 +66,8 @@ pub struct Program {
     pub metadata_words: u16,
     /// Names of variables, for people.
     pub variables: Vec<Variable>,
+    /// Its actions in Rust.
+    pub externs: Vec<Extern>,
     /// Its tables. For `.flows`, in the order of their numbers.
     pub tables: Vec<Table>,
     /// Where packets begin.
@@ -101,6 +105,15 @@ pub struct Variable {
     pub name: String,
     /// Where it is.
     pub place: Place,
+}
+
+/// An action that the user writes in Rust.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extern {
+    /// Its name, which is its function's.
+    pub name: String,
+    /// Its parameters' kinds and widths, of at most 64 bits.
+    pub params: Vec<(Kind, u8)>,
 }
 
 /// A table of rules that the program states (a sealed table).
@@ -233,14 +246,25 @@ pub enum Action {
     All,
     Normal,
     Drop,
-    Set { place: Place, value: Value },
+    Set {
+        place: Place,
+        value: Value,
+    },
     DecTtl,
     Ct(Ct),
     CtClear,
-    Call { table: TableId, in_port: Option<PortId> },
+    Call {
+        table: TableId,
+        in_port: Option<PortId>,
+    },
     Goto(TableId),
     Clone(Vec<Action>),
     Exit,
+    /// An action in Rust, by its place in [`Program::externs`].
+    Extern {
+        action: u16,
+        args: Vec<Value>,
+    },
 }
 
 /// A `ct(...)`.

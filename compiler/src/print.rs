@@ -73,6 +73,9 @@ fn print_item(item: &Item, out: &mut String) {
             }
             line(out, 1, "}");
         }
+        Item::Extern(item) => {
+            line(out, 1, &format!("extern action {}({});", item.name.node, declarations(&item.params)));
+        }
         Item::Table(table) => {
             let head = if table.name.node == "start" { "start".into() } else { format!("table {}", table.name.node) };
             line(out, 1, &format!("{head} {{"));

@@ -7,7 +7,7 @@ use pipec_abi::edit::{self, Ttl};
 use pipec_abi::{Burst, CtPoint, Ctx, DropReason, Emit, Env};
 use pipec_compiler::eval::Eval;
 use pipec_compiler::field::Field;
-use pipec_compiler::hir::{Action, Cond, Options, Place, Program, Rule, Space, Table, TableId, Value};
+use pipec_compiler::hir::{Action, Cond, Options, Place, Program, Rule, Space, Table, Value};
 use pipec_compiler::source::Span;
 use proptest::prelude::*;
 
@@ -35,10 +35,8 @@ fn run(actions: Vec<Action>, frame: &mut [u8], vlan_limit: u8) -> (u128, Option<
         ports: vec![],
         options: Options { vlan_limit },
         metadata_words: 2,
-        variables: vec![],
         tables: vec![Table { name: "0".into(), rules: vec![rule], span: Span::default() }],
-        entry: TableId(0),
-        tests: vec![],
+        ..Program::default()
     };
     let eval = Eval::new(Arc::new(program));
     let mut ctx = eval.ctx();

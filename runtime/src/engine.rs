@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use pipec_abi::export::{Program, run_static};
+use pipec_abi::external::Extern;
 use pipec_abi::meta::Meta;
 use pipec_abi::table::Table;
 use pipec_abi::{Burst, Ctx, Env, RunFn};
@@ -24,7 +25,11 @@ pub struct Engine {
     meta: Arc<Meta>,
     /// Its tables, built once and shared by workers.
     tables: Arc<[Table]>,
+    /// Its actions in Rust.
+    externs: Arc<[Extern]>,
     code: Code,
+    /// Who else keeps code alive.
+    _keeps: Option<Arc<Engine>>,
 }
 
 #[derive(Clone)]
@@ -54,7 +59,13 @@ impl Engine {
             #[cfg(feature = "dpdk")]
             mbuf: run_static::<P, WorkerEnv<crate::io::dpdk::Mbufs>>,
         };
-        Ok(Engine { meta: Arc::new(Meta::parse(P::META)?), tables: build(P::TABLES), code })
+        Ok(Engine {
+            meta: Arc::new(Meta::parse(P::META)?),
+            tables: build(P::TABLES),
+            externs: P::EXTERNS.into(),
+            code,
+            _keeps: None,
+        })
     }
 
     /// Code that finds its `Env` in the context, with its tables as bytes; `owner` keeps the code alive.
@@ -64,12 +75,26 @@ impl Engine {
         run: RunFn,
         owner: Option<Arc<dyn Any + Send + Sync>>,
     ) -> Engine {
-        Engine { meta: Arc::new(meta), tables: build(tables), code: Code::Function { run, _owner: owner } }
+        let code = Code::Function { run, _owner: owner };
+        Engine { meta: Arc::new(meta), tables: build(tables), externs: Arc::new([]), code, _keeps: None }
     }
 
     /// An interpreter.
     pub fn interpreter(meta: Meta, interpreter: Arc<dyn Interpret>) -> Engine {
-        Engine { meta: Arc::new(meta), tables: Arc::new([]), code: Code::Interpreter(interpreter) }
+        let code = Code::Interpreter(interpreter);
+        Engine { meta: Arc::new(meta), tables: Arc::new([]), externs: Arc::new([]), code, _keeps: None }
+    }
+
+    /// The program with its actions in Rust, in the order in which it declares them. Without them it drops what meets one.
+    #[must_use]
+    pub fn with_externs(self, externs: &[Extern]) -> Engine {
+        Engine { externs: externs.into(), ..self }
+    }
+
+    /// The program with the actions in Rust of another carrier of it.
+    #[must_use]
+    pub fn with_externs_of(self, other: &Engine) -> Engine {
+        Engine { externs: other.externs.clone(), _keeps: Some(Arc::new(other.clone())), ..self }
     }
 
     /// What the program is.
@@ -83,6 +108,7 @@ impl Engine {
     /// The `Env` must stay where it is, alone to the runner whenever that runs, for as long as the runner lives.
     pub unsafe fn runner<B: crate::env::Buffers + Kind>(&self, env: *mut WorkerEnv<B>) -> Runner {
         let mut ctx = Box::new(Ctx::new(self.meta.counters.len(), self.meta.vars as usize, self.tables.clone()));
+        ctx.set_externs(self.externs.clone());
         // SAFETY: promised by the caller.
         unsafe { ctx.attach(env) };
         let call = match &self.code {

@@ -95,8 +95,10 @@ fn open(path: &Path, name: &str, file: Option<File>) -> Result<Engine, Error> {
     let meta = meta.map_err(|error| fail(format!("cannot read the program's description: {error}; build it again")))?;
     // SAFETY: the same, of its tables.
     let tables = unsafe { std::slice::from_raw_parts(descriptor.tables, descriptor.n_tables) };
+    // SAFETY: the same, of its actions in Rust.
+    let externs = unsafe { std::slice::from_raw_parts(descriptor.externs, descriptor.n_externs) };
     let run = descriptor.run;
-    Ok(Engine::function(meta, tables, run, Some(Arc::new(loaded))))
+    Ok(Engine::function(meta, tables, run, Some(Arc::new(loaded))).with_externs(externs))
 }
 
 #[cfg(test)]

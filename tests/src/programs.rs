@@ -53,10 +53,8 @@ pub fn program(cyclic: bool) -> impl Strategy<Value = Program> {
             ports: (1..4).map(|n| Port { name: format!("p{n}"), number: n }).collect(),
             options: Options { vlan_limit },
             metadata_words: WORDS,
-            variables: vec![],
             tables,
-            entry: TableId(0),
-            tests: vec![],
+            ..Program::default()
         })
     })
 }

@@ -1,6 +1,6 @@
 //! What a trace tells, in the order in which it happens.
 
-use pipec_abi::{CtPoint, CtView, DropReason, Verdict};
+use pipec_abi::{CtPoint, CtView, DropReason, Flow, Verdict};
 
 use crate::hir::{Place, PortId, TableId};
 
@@ -61,6 +61,13 @@ pub enum Event {
         zone: u16,
         /// What came back.
         view: CtView,
+    },
+    /// An action in Rust was called.
+    Extern {
+        /// Which.
+        action: u16,
+        /// What it wants of the packet.
+        flow: Flow,
     },
     /// `ct_clear`
     CtClear,

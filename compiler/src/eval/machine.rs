@@ -3,7 +3,7 @@
 //! `call` pushes a list, `goto` replaces the one on top, the end of a list pops it. A list that began as the actions of a
 //! `clone` remembers what to put back when it is popped, even after a `goto` out of it.
 
-use pipec_abi::{Burst, CtPoint, CtView, Ctx, DropReason, Emit, Env};
+use pipec_abi::{Burst, CtPoint, CtView, Ctx, DropReason, Emit, Env, Flow};
 
 use super::event::Event;
 use super::fields;
@@ -199,6 +199,15 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
             Action::CtClear => {
                 *self.ctx.ct(self.i) = CtView::CLEAR;
                 self.tell(Event::CtClear);
+            }
+            Action::Extern { action, args } => {
+                let words: Vec<u64> = args.iter().map(|arg| self.value(arg) as u64).collect();
+                let flow = self.ctx.external(usize::from(*action), self.burst, self.i, &words);
+                self.tell(Event::Extern { action: *action, flow });
+                if flow == Flow::Drop {
+                    self.reason(DropReason::Policy);
+                    return Next::EndPacket;
+                }
             }
             Action::Call { table, in_port } => return Next::Call(*table, *in_port),
             Action::Goto(table) => return Next::Goto(*table),

@@ -10,7 +10,7 @@ use super::ports::Ports;
 use super::report::Report;
 use super::rule::Rule;
 use crate::diag::Diagnostic;
-use crate::hir::{self, Action, Options, Place, Port, PortId, Program, Space, Table, TableId, Value, Variable};
+use crate::hir::{self, Action, Place, Port, PortId, Program, Space, Table, TableId, Value, Variable};
 use crate::source::Span;
 
 /// Makes a program of the rules of a file.
@@ -44,11 +44,9 @@ pub fn build(name: &str, rules: Vec<Rule>, ports: &Ports, whole: Span, report: &
         name: name.into(),
         tables: tables.collect(),
         ports: numbers.iter().map(|&number| Port { name: number.to_string(), number }).collect(),
-        options: Options::default(),
         metadata_words: places.words(),
         variables: places.variables(),
-        entry: TableId(0),
-        tests: vec![],
+        ..Program::default()
     }
 }
 

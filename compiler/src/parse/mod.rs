@@ -16,7 +16,9 @@ pub use cut::ITEM_WORDS;
 pub use expr::{MAX_CHAIN, address};
 pub use grammar::list;
 
-use crate::ast::{Action, ActionDecl, Const, Item, Name, Packet, Pipeline, Setting, Spanned, Step, Table, Test};
+use crate::ast::{
+    Action, ActionDecl, Const, Extern, Item, Name, Packet, Pipeline, Setting, Spanned, Step, Table, Test,
+};
 use crate::diag::Diagnostic;
 use crate::source::Span;
 use cut::{Block, Cutter, Piece};
@@ -100,7 +102,7 @@ impl<'a> Parser<'a, '_, '_> {
 
     /// A statement of the pipeline.
     fn item(&mut self, piece: Piece<'a>) {
-        if self.not_yet(&piece, &["use", "header", "extern"]) {
+        if self.not_yet(&piece, &["use", "header"]) {
             return self.damage(&piece.range);
         }
         let before = self.context.diagnostics.len();
@@ -114,6 +116,10 @@ impl<'a> Parser<'a, '_, '_> {
                 c.named_value(pairs).map(|(name, value)| Item::Option(Setting { name, value }))
             }),
             "var" => self.statement(Rule::var_item, &piece, |c, pairs| c.vars(pairs).map(Item::Vars)),
+            "extern" => self.statement(Rule::extern_item, &piece, |c, pairs| {
+                let name = pairs.clone().find(|p| p.as_rule() == Rule::name)?;
+                Some(Item::Extern(Extern { name: c.name(&name), params: c.vars(pairs)? }))
+            }),
             "action" => self.action(&piece),
             "table" | "start" => self.table(&piece),
             "test" => self.test(&piece),

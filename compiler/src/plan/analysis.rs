@@ -94,6 +94,10 @@ impl Analysis {
                     all.ordered = true;
                     all.tracks = true;
                 }
+                Action::Extern { .. } => {
+                    all.ordered = true;
+                    all.writes = true;
+                }
                 Action::CtClear => all.tracks = true,
                 Action::Call { table, .. } | Action::Goto(table) => all.add(self.table(*table)),
                 Action::Clone(body) => all.add(self.of(body)),

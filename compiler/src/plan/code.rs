@@ -10,7 +10,7 @@
 //!            | v = ct(point, zone) | ct_clear | emit port how | emit_in how | flood how | normal how
 //!            | set target high low | store(base, offset, bytes) = expr | v = dec_ttl | var[word] = expr | v = call function(in_port?)
 //!            | clear (vars, ct) | v = enter(back) | v = depth | set_depth v
-//!            | save | restore | set_ct v v v v v | fail reason
+//!            | v = external(action, expr…) | save | restore | set_ct v v v v v | fail reason
 //! expr      := constant | v | len | in_port | lookup_port | load(base, offset, bytes) | var[word] | ct part
 //!            | l2 | l3(v) | l4(v) | arp(v) | expr op expr | expr cmp expr | guard(expr, expr)
 //! ```
@@ -25,6 +25,8 @@
 use pipec_abi::edit::Target;
 use pipec_abi::meta::Meta;
 use pipec_abi::{CtPoint, DropReason, Emit};
+
+use crate::hir::Extern;
 
 /// A value of a body: assigned once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,6 +51,8 @@ pub struct Plan {
     pub ct_points: Vec<CtPoint>,
     /// Tables that are data, as `pipec_abi::table::encode` writes them.
     pub tables: Vec<Vec<u8>>,
+    /// Its actions in Rust, and the kinds and widths of their parameters.
+    pub externs: Vec<Extern>,
     /// Tags that are parsed, at the most.
     pub vlan_limit: u32,
     /// Values that any body has, at the most.
@@ -166,6 +170,12 @@ pub enum Stmt {
     /// Puts back `ct.*` from values: state, zone, mark, label high, label low.
     SetCt([Value; 5]),
     Fail(DropReason),
+    /// Calls an action in Rust; 1 if it drops the packet.
+    External {
+        dropped: Value,
+        action: u16,
+        arguments: Vec<Expr>,
+    },
 }
 
 /// Part of `ct.*`.

@@ -97,6 +97,11 @@ impl Values {
         });
     }
 
+    /// Any byte of the packet may have changed.
+    pub fn forget_packet(&mut self) {
+        self.held.retain(|held, _| matches!(held, Held::Low(f, _) | Held::High(f, _) if f.is_metadata()));
+    }
+
     /// `ct.*` has changed.
     pub fn forget_ct(&mut self) {
         for field in [Field::CtState, Field::CtZone, Field::CtMark, Field::CtLabel] {

@@ -58,7 +58,7 @@ pub struct Actions {
 
 impl Actions {
     /// Counts an action and remembers its place.
-    fn mark(&mut self, mark: ActionMark, action: Action) -> Action {
+    pub(super) fn mark(&mut self, mark: ActionMark, action: Action) -> Action {
         self.marks.push(mark);
         self.count += 1;
         action
@@ -214,6 +214,9 @@ impl<'a> Resolver<'a> {
         scope: &Scope<'a>,
         into: &mut Actions,
     ) -> Option<Vec<Action>> {
+        if let Some((action, declared)) = self.names.extern_action(&name.node) {
+            return self.call_extern(action, declared, name, args, span, scope, into);
+        }
         let Some(action) = self.names.action(&name.node) else {
             self.unknown_action(name);
             return None;
@@ -226,13 +229,7 @@ impl<'a> Resolver<'a> {
             return None;
         }
         into.count += 1;
-        if args.len() != action.params.len() {
-            let message = format!("`{}` takes {}, not {}", name.node, count(action.params.len()), args.len());
-            self.push(
-                Diagnostic::error("arguments", message, span, "called here").label(action.name.span, "declared here"),
-            );
-            return None;
-        }
+        self.right_number(&name.node, action.name.span, action.params.len(), args.len(), span)?;
         let mut inner = Scope { params: HashMap::new(), via: scope.via.or(Some(span)), depth: scope.depth + 1 };
         let mut whole = true;
         for (index, param) in action.params.iter().enumerate() {
@@ -251,8 +248,31 @@ impl<'a> Resolver<'a> {
         list
     }
 
+    /// Reports a call with too many or too few arguments.
+    pub(super) fn right_number(
+        &mut self,
+        name: &str,
+        declared: Span,
+        wanted: usize,
+        given: usize,
+        at: Span,
+    ) -> Option<()> {
+        if wanted == given {
+            return Some(());
+        }
+        let message = format!("`{name}` takes {}, not {given}", count(wanted));
+        self.push(Diagnostic::error("arguments", message, at, "called here").label(declared, "declared here"));
+        None
+    }
+
     /// The argument for a parameter: by name, or by its place.
-    fn argument(&mut self, param: &'a ast::Var, index: usize, args: &'a [Arg], scope: &Scope<'a>) -> Option<Bound> {
+    pub(super) fn argument(
+        &mut self,
+        param: &'a ast::Var,
+        index: usize,
+        args: &'a [Arg],
+        scope: &Scope<'a>,
+    ) -> Option<Bound> {
         let named = |arg: &&Arg| arg.name.as_ref().is_some_and(|n| n.node == param.name.node);
         let arg = args.iter().find(named).or_else(|| args.get(index).filter(|arg| arg.name.is_none()));
         let Some(arg) = arg else {

@@ -8,6 +8,7 @@ mod action;
 mod built_in;
 mod cond;
 mod ct;
+mod external;
 pub mod marks;
 mod names;
 mod operand;
@@ -116,6 +117,7 @@ impl<'a> Resolver<'a> {
             options,
             metadata_words: self.names.metadata_words(),
             variables: std::mem::take(&mut self.names.variables),
+            externs: std::mem::take(&mut self.names.externs),
             tables,
             entry,
             tests,
@@ -142,6 +144,10 @@ impl<'a> Resolver<'a> {
                         let ty = self.type_of(&var.ty);
                         self.names.variable(&var.name, ty, &mut self.diagnostics);
                     }
+                }
+                Item::Extern(item) => {
+                    let params = item.params.iter().map(|param| self.extern_param(param)).collect();
+                    self.names.set_extern_params(&item.name.node, params);
                 }
                 Item::Option(option) if option.name.node == "vlan_limit" => {
                     if let Some(first) = vlan_limit.replace(option.name.span) {

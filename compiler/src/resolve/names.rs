@@ -56,6 +56,10 @@ pub struct Names<'a> {
     order: Vec<(&'static str, &'a str, Span)>,
     used: HashSet<(&'static str, &'a str)>,
     damaged: HashSet<&'a str>,
+    /// Actions in Rust: their places in [`Names::externs`] and declarations.
+    extern_actions: HashMap<&'a str, (u16, &'a ast::Extern)>,
+    /// The actions in Rust.
+    pub externs: Vec<hir::Extern>,
     /// The ports.
     pub ports: Vec<hir::Port>,
     /// The variables.
@@ -87,10 +91,23 @@ impl<'a> Names<'a> {
                     }
                     names.tables.entry(&table.name.node).or_insert((id, span));
                 }
+                Item::Extern(item) => {
+                    let name = &item.name;
+                    if let Some(first) = names.first_action(&name.node) {
+                        diagnostics.push(duplicate("action", name, first));
+                        continue;
+                    }
+                    if reserved(name, false) || super::built_in::is_built_in(&name.node) {
+                        diagnostics.push(reserved_name(name));
+                    }
+                    names.extern_actions.insert(&name.node, (names.externs.len() as u16, item));
+                    names.externs.push(hir::Extern { name: name.node.clone(), params: vec![] });
+                    names.order.push(("action", &name.node, name.span));
+                }
                 Item::Action(action) => {
                     let name = &action.name;
-                    if let Some(first) = names.actions.get(name.node.as_str()) {
-                        diagnostics.push(duplicate("action", name, first.name.span));
+                    if let Some(first) = names.first_action(&name.node) {
+                        diagnostics.push(duplicate("action", name, first));
                         continue;
                     }
                     if reserved(name, false) || super::built_in::is_built_in(&name.node) {
@@ -217,6 +234,26 @@ impl<'a> Names<'a> {
         Some(action)
     }
 
+    /// Where an action of this name is declared, in the language or in Rust.
+    fn first_action(&self, name: &str) -> Option<Span> {
+        let action = self.actions.get(name).map(|action| action.name.span);
+        action.or_else(|| self.extern_actions.get(name).map(|(_, item)| item.name.span))
+    }
+
+    /// The action in Rust with this name, which counts as a use.
+    pub fn extern_action(&mut self, name: &str) -> Option<(u16, &'a ast::Extern)> {
+        let (&key, &found) = self.extern_actions.get_key_value(name)?;
+        self.used.insert(("action", key));
+        Some(found)
+    }
+
+    /// Says what the parameters of an action in Rust are.
+    pub fn set_extern_params(&mut self, name: &str, params: Vec<(Kind, u8)>) {
+        if let Some((at, _)) = self.extern_actions.get(name) {
+            self.externs[usize::from(*at)].params = params;
+        }
+    }
+
     /// The action with this name, without using it.
     pub fn peek_action(&self, name: &str) -> Option<&'a ast::ActionDecl> {
         self.actions.get(name).copied()
@@ -263,6 +300,7 @@ impl<'a> Names<'a> {
             "action" => {
                 let mut known: Vec<&str> = super::built_in::names().collect();
                 known.extend(self.actions.keys());
+                known.extend(self.extern_actions.keys());
                 known
             }
             "port" => self.ports.iter().map(|port| port.name.as_str()).collect(),

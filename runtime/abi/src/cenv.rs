@@ -4,6 +4,7 @@
 //! stand in the same table, so that JIT code resolves no symbol.
 
 use crate::edit::{self, Target, Ttl};
+use crate::external::Flow;
 use crate::header::{self, L2, L3};
 use crate::{Burst, CtPoint, Ctx, DropReason, Emit, Env};
 
@@ -29,6 +30,7 @@ pub struct CEnv {
     pub clear: extern "C" fn(&mut Ctx, u32),
     pub enter: extern "C" fn(&mut Ctx, u32) -> u32,
     pub lookup: extern "C" fn(&Ctx, u32, *const u64, u32) -> u64,
+    pub external: extern "C" fn(&Ctx, &mut Burst, u32, u32, *const u64, u32) -> u32,
 }
 
 /// Byte offsets of the table's functions, for the JIT.
@@ -53,6 +55,7 @@ pub mod offset {
     pub const CLEAR: usize = offset_of!(CEnv, clear);
     pub const ENTER: usize = offset_of!(CEnv, enter);
     pub const LOOKUP: usize = offset_of!(CEnv, lookup);
+    pub const EXTERNAL: usize = offset_of!(CEnv, external);
 }
 
 /// The table for an `Env` of type `E`.
@@ -78,6 +81,7 @@ impl<E: Env> CallTable<E> {
         clear,
         enter,
         lookup,
+        external,
     };
 }
 
@@ -166,6 +170,12 @@ extern "C" fn lookup(ctx: &Ctx, table: u32, key: *const u64, words: u32) -> u64 
     // SAFETY: compiled code passes the address of that many words of its own frame.
     let key = unsafe { core::slice::from_raw_parts(key, words as usize) };
     ctx.lookup(table as usize, key)
+}
+
+extern "C" fn external(ctx: &Ctx, burst: &mut Burst, i: u32, action: u32, arguments: *const u64, words: u32) -> u32 {
+    // SAFETY: compiled code passes the address of that many words of its own frame.
+    let arguments = unsafe { core::slice::from_raw_parts(arguments, words as usize) };
+    (ctx.external(action as usize, burst, i as usize, arguments) == Flow::Drop) as u32
 }
 
 /// An [`Env`] that goes through the table of a context: what the code of a library is given.

@@ -4,8 +4,9 @@ use core::ffi::c_void;
 use std::sync::Arc;
 
 use crate::cenv::{CEnv, CallTable};
+use crate::external::{Extern, Flow, Packet};
 use crate::table::{self, Table};
-use crate::{BURST, CtView, Env};
+use crate::{BURST, Burst, CtView, Env};
 
 /// Tables that a packet passes at the most.
 pub const MAX_TABLES: u32 = 4096;
@@ -41,6 +42,8 @@ pub struct Ctx {
     ct: [CtView; BURST],
     /// The program's tables, shared by all workers.
     tables: Arc<[Table]>,
+    /// The program's actions in Rust, in the order of their declarations.
+    externs: Arc<[Extern]>,
     n_counters: usize,
     n_vars: usize,
 }
@@ -83,6 +86,7 @@ impl Ctx {
             resubmits: 0,
             ct: [CtView::CLEAR; BURST],
             tables,
+            externs: Arc::new([]),
             n_counters,
             n_vars,
         }
@@ -95,6 +99,21 @@ impl Ctx {
     pub unsafe fn attach<E: Env>(&mut self, env: *mut E) {
         self.env = env.cast();
         self.calls = CallTable::<E>::CALLS;
+    }
+
+    /// Says which actions in Rust the program calls. Not for the packet path.
+    pub fn set_externs(&mut self, externs: Arc<[Extern]>) {
+        self.externs = externs;
+    }
+
+    /// Calls an action in Rust on packet `i`. One that is not there drops the packet.
+    #[inline(always)]
+    pub fn external(&self, action: usize, burst: &mut Burst, i: usize, arguments: &[u64]) -> Flow {
+        let (in_port, now_ns) = (burst.in_port(i), burst.now_ns());
+        match self.externs.get(action) {
+            Some(action) => action(&mut Packet::new(burst.bytes_mut(i), in_port, now_ns), arguments),
+            None => Flow::Drop,
+        }
     }
 
     /// How to call the `Env` attached.

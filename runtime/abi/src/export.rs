@@ -9,6 +9,7 @@
 //! What a program is (ports, rules, counters, points) goes along as JSON, the same text in all three.
 
 use crate::cenv::Calls;
+use crate::external::Extern;
 use crate::{Burst, Ctx, Env};
 
 /// Runs a program over a burst from an entry: 0 is the start, `k` resumes every packet at point `k`.
@@ -22,6 +23,8 @@ pub trait Program {
     const META: &'static str;
     /// Its tables, as [`table::encode`](crate::table::encode) wrote them.
     const TABLES: &'static [&'static [u8]];
+    /// Its actions in Rust, in the order of its description.
+    const EXTERNS: &'static [Extern] = &[];
 
     /// Runs a burst.
     fn run<E: Env>(env: &mut E, ctx: &mut Ctx, burst: &mut Burst, entry: u16);
@@ -68,6 +71,10 @@ pub struct Descriptor {
     pub tables: *const &'static [u8],
     /// How many.
     pub n_tables: usize,
+    /// Its actions in Rust.
+    pub externs: *const Extern,
+    /// How many.
+    pub n_externs: usize,
     /// The entry.
     pub run: RunFn,
 }
@@ -87,6 +94,8 @@ impl Descriptor {
             meta_len: P::META.len(),
             tables: P::TABLES.as_ptr(),
             n_tables: P::TABLES.len(),
+            externs: P::EXTERNS.as_ptr(),
+            n_externs: P::EXTERNS.len(),
             run: run_library::<P>,
         }
     }

@@ -23,6 +23,7 @@ pub mod ctx;
 pub mod edit;
 pub mod env;
 pub mod export;
+pub mod external;
 pub mod header;
 #[cfg(feature = "meta")]
 pub mod meta;
@@ -34,6 +35,7 @@ pub use ct::{CtPoint, CtView};
 pub use ctx::{Counter, Ctx};
 pub use env::{Emit, Env};
 pub use export::{Program, RunFn};
+pub use external::{Flow, Packet};
 pub use reason::DropReason;
 
 /// Changes with every layout in this crate that compiled code depends on. A library with another value is refused.
@@ -42,6 +44,7 @@ pub const ABI_HASH: u64 = {
         2, // raised by hand when a meaning changes and no layout does
         size_of::<Burst>() as u64,
         size_of::<Ctx>() as u64,
+        size_of::<export::Descriptor>() as u64,
         size_of::<CtPoint>() as u64,
         size_of::<CtView>() as u64,
         size_of::<cenv::CEnv>() as u64,

@@ -95,9 +95,7 @@ fn everything(vlan_limit: u8) -> Program {
         ports: (1..3).map(|number| Port { name: format!("p{number}"), number }).collect(),
         options: Options { vlan_limit },
         metadata_words: words,
-        variables: vec![],
         tables,
-        entry: TableId(0),
-        tests: vec![],
+        ..Program::default()
     }
 }

@@ -138,6 +138,7 @@ impl<'a, 'f> Body<'a, 'f> {
             }
             Stmt::Lookup { result, table, key } => self.lookup(*result, *table, key),
             Stmt::Switch { value, cases } => return self.switch(*value, cases),
+            Stmt::External { dropped, action, arguments } => self.external(*dropped, *action, arguments),
             Stmt::Verdict(word) => self.verdict(*word),
             Stmt::DropIfUnsent(reason) => self.drop_if_unsent(*reason),
             Stmt::Suspend { point, prepare } => self.suspend(*point, *prepare),
@@ -339,18 +340,34 @@ impl<'a, 'f> Body<'a, 'f> {
     }
 
     fn lookup(&mut self, result: Value, table: u16, key: &[crate::plan::code::Expr]) {
-        let key: Vec<Clif> = key.iter().map(|word| self.expr(word)).collect();
-        let size = key.len() as u32 * 8;
-        let slot = self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3));
-        for (k, word) in key.iter().enumerate() {
-            self.b.ins().stack_store(types::I64, *word, slot, imm(k * 8));
-        }
-        let address = self.b.ins().stack_addr(types::I64, slot, 0);
+        let address = self.words(key);
         let table = self.b.ins().iconst(types::I32, i64::from(table));
         let words = self.b.ins().iconst(types::I32, key.len() as i64);
         let ctx = self.ctx;
         let value = self.call(cenv::offset::LOOKUP, &[ctx, table, address, words], Some(types::I64));
         self.values.insert(result, value);
+    }
+
+    fn external(&mut self, dropped: Value, action: u16, arguments: &[crate::plan::code::Expr]) {
+        let address = self.words(arguments);
+        let action = self.b.ins().iconst(types::I32, i64::from(action));
+        let words = self.b.ins().iconst(types::I32, arguments.len() as i64);
+        let (i, ctx, burst) = (self.i32(), self.ctx, self.burst);
+        let arguments = [ctx, burst, i, action, address, words];
+        let value = self.call(cenv::offset::EXTERNAL, &arguments, Some(types::I32));
+        let value = self.b.ins().uextend(types::I64, value);
+        self.values.insert(dropped, value);
+    }
+
+    /// The address of these words, stored in the function's frame.
+    fn words(&mut self, words: &[crate::plan::code::Expr]) -> Clif {
+        let words: Vec<Clif> = words.iter().map(|word| self.expr(word)).collect();
+        let size = words.len().max(1) as u32 * 8;
+        let slot = self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3));
+        for (k, word) in words.iter().enumerate() {
+            self.b.ins().stack_store(types::I64, *word, slot, imm(k * 8));
+        }
+        self.b.ins().stack_addr(types::I64, slot, 0)
     }
 
     fn switch(&mut self, value: Value, cases: &[Vec<Stmt>]) -> bool {

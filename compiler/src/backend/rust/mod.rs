@@ -8,6 +8,7 @@ mod stmt;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 
+use crate::field::Kind;
 use crate::plan::Plan;
 
 /// The plan as Rust items for the type `name`, with a path to the crate `pipec_abi`.
@@ -58,6 +59,7 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
             }
         }
     });
+    let externs = plan.externs.iter().map(external);
     let module = format_ident!("__pipec_{}", name);
     quote! {
         #[doc(hidden)]
@@ -68,11 +70,13 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
             use #abi::ct::CtView;
             use #abi::edit::{self, Target, Ttl};
             use #abi::header::{self, L2, L3};
-            use #abi::{Burst, CtPoint, Ctx, DropReason, Emit, Env, Program, Verdict};
+            use #abi::external::{Extern, Outcome};
+            use #abi::{Burst, CtPoint, Ctx, DropReason, Emit, Env, Flow, Program, Verdict};
 
             impl Program for #name {
                 const META: &'static str = #meta;
                 const TABLES: &'static [&'static [u8]] = &[#(#tables),*];
+                const EXTERNS: &'static [Extern] = &[#(#externs),*];
 
                 fn run<E: Env>(env: &mut E, ctx: &mut Ctx, burst: &mut Burst, entry: u16) {
                     match entry {
@@ -110,6 +114,24 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
             #(#functions)*
         }
     }
+}
+
+/// An action in Rust, which stands beside the program's type: its arguments come as words.
+fn external(external: &crate::hir::Extern) -> TokenStream {
+    let name = format_ident!("{}", external.name);
+    let arguments = external.params.iter().enumerate().map(|(k, (kind, width))| match (kind, width) {
+        (Kind::Ipv4, _) => quote!(::core::net::Ipv4Addr::from(words[#k] as u32)),
+        (Kind::Mac, _) => quote!({
+            let [_, _, mac @ ..] = words[#k].to_be_bytes();
+            mac
+        }),
+        (Kind::Port, _) => quote!(words[#k] as u32),
+        (_, 1..=8) => quote!(words[#k] as u8),
+        (_, 9..=16) => quote!(words[#k] as u16),
+        (_, 17..=32) => quote!(words[#k] as u32),
+        _ => quote!(words[#k]),
+    });
+    quote! { |packet, words| Outcome::flow(super::#name(packet, #(#arguments),*)) }
 }
 
 /// The plan as the text of a Rust file, whose type is called after the pipeline.

@@ -82,6 +82,13 @@ fn stmt(stmt: &Stmt, plan: &Plan) -> TokenStream {
             let last = body(last, plan);
             quote! { match #value >> 32 { #(#arms)* _ => { #last } } }
         }
+        Stmt::External { dropped, action, arguments } => {
+            let (dropped, action, arguments) = (name(*dropped), usize::from(*action), arguments.iter().map(expr));
+            quote! {
+                let arguments = [#(#arguments),*];
+                let #dropped = u64::from(ctx.external(#action, burst, i, &arguments) == Flow::Drop);
+            }
+        }
         Stmt::Verdict(word) => quote! { burst.set_verdict(i, Verdict(#word)); },
         Stmt::DropIfUnsent(reason) => {
             let reason = variant(reason);

@@ -12,7 +12,7 @@ use pipec_abi::{Burst, CtPoint, CtView, Ctx, DropReason, Emit, Env, Verdict};
 
 use super::{Eval, Event};
 use crate::field::Field;
-use crate::hir::{Action, Cond, Match, Options, Place, Port, PortId, Program, Read, Rule, Table, TableId, Value, View};
+use crate::hir::{Action, Cond, Match, Place, Port, PortId, Program, Read, Rule, Table, TableId, Value, View};
 use crate::source::Span;
 
 /// What the environment was asked for.
@@ -130,12 +130,9 @@ fn program(tables: Vec<Vec<(Cond, Vec<Action>)>>) -> Program {
     Program {
         name: "test".into(),
         ports: (1..=3).map(|number| Port { name: number.to_string(), number }).collect(),
-        options: Options::default(),
         metadata_words: 3,
-        variables: vec![],
         tables: tables.into_iter().enumerate().map(table).collect(),
-        entry: TableId(0),
-        tests: vec![],
+        ..Program::default()
     }
 }
 

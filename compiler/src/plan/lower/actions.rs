@@ -17,7 +17,7 @@ impl<'p> Lower<'p> {
         let ordered = self.analysis.of(std::slice::from_ref(action)).ordered;
         // What would have to come back here after an ordered action cannot be suspended inside.
         let atomic = match action {
-            Action::Ct(_) | Action::Normal => true,
+            Action::Ct(_) | Action::Normal | Action::Extern { .. } => true,
             Action::Goto(_) => false,
             Action::Call { .. } => !(rest.is_empty() || ends_packet(rest, &state)),
             Action::Clone(_) => !ends_packet(rest, &state),
@@ -57,6 +57,7 @@ impl<'p> Lower<'p> {
                 out.push(Stmt::If { cond: Expr::Value(expired), then, otherwise: vec![] });
             }
             Action::Ct(ct) => self.ct(ct, &mut state, out),
+            Action::Extern { action, args } => self.external(*action, args, &mut state, out),
             Action::CtClear => self.ct_clear(&mut state, out),
             Action::Goto(table) => return self.table(*table, None, state, out),
             Action::Call { table, in_port } if rest.is_empty() || ends_packet(rest, &state) => {
@@ -118,6 +119,27 @@ impl<'p> Lower<'p> {
     pub(super) fn how(&self, rest: &[Action], state: &State) -> Emit {
         let changes = state.put_back || state.written_later || self.analysis.of(rest).writes;
         if changes { Emit::Copy } else { Emit::Share }
+    }
+
+    /// Calls an action in Rust, which may write the packet and may end it.
+    fn external(&mut self, action: u16, args: &[hir::Value], state: &mut State, out: &mut Vec<Stmt>) {
+        let mut arguments = Vec::new();
+        for arg in args {
+            let word = self.value(arg, state, out).low;
+            arguments.push(self.bind(word, out));
+        }
+        let dropped = self.fresh.value();
+        out.push(Stmt::External { dropped, action, arguments });
+        let mut over = state.clone();
+        self.because(DropReason::Policy, &mut over);
+        let mut then = Vec::new();
+        self.exit(over, &mut then);
+        out.push(Stmt::If { cond: Expr::Value(dropped), then, otherwise: vec![] });
+        forget_packet(state);
+        // Its bytes may have become another kind of packet.
+        state.facts.forget(|space| matches!(space, Space::Field(field) if !field.is_metadata()));
+        state.values.forget_packet();
+        state.written = true;
     }
 
     /// Calls a table and comes back.

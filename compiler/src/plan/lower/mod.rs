@@ -160,6 +160,7 @@ impl<'p> Lower<'p> {
             prepares: self.prepares,
             ct_points: self.ct_points,
             tables: self.tables,
+            externs: self.program.externs.clone(),
             vlan_limit: u32::from(self.program.options.vlan_limit),
             values: self.values,
         }
