@@ -40,18 +40,26 @@ impl EngineName {
 
     /// Compiles a program for this engine.
     pub fn load(self, loaded: &Loaded) -> Result<Engine, Failure> {
+        let program = &loaded.program;
         match self {
             EngineName::Eval => {
-                let eval = Eval::new(loaded.program.clone());
-                Ok(Engine::interpreter(eval.meta(), Arc::new(Interpreter(eval))))
+                let eval = Eval::new(program.clone());
+                with_externs(Engine::interpreter(eval.meta(), Arc::new(Interpreter(eval))), program)
             }
-            EngineName::Rust => {
-                let library = library::compile(&loaded.program, library::NATIVE)?;
-                Ok(pipec_runtime::library::load(&library)?)
-            }
-            EngineName::Jit => jit(&loaded.program),
+            EngineName::Rust => rust(program),
+            EngineName::Jit => with_externs(jit(program)?, program),
         }
     }
+}
+
+fn rust(program: &Program) -> Result<Engine, Failure> {
+    let library = library::compile(program, library::NATIVE)?;
+    Ok(pipec_runtime::library::load(&library)?)
+}
+
+/// The engine with the program's actions in Rust, which only a library of the program has.
+pub fn with_externs(engine: Engine, program: &Program) -> Result<Engine, Failure> {
+    if program.externs.is_empty() { Ok(engine) } else { Ok(engine.with_externs_of(&rust(program)?)) }
 }
 
 fn jit(program: &Program) -> Result<Engine, Failure> {

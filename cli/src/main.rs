@@ -6,7 +6,9 @@ mod build;
 mod bundle;
 mod check;
 mod engine;
+mod externs;
 mod failure;
+mod files;
 mod program;
 mod replay;
 mod rules;
@@ -27,6 +29,14 @@ struct Cli {
     /// When to colour diagnostics
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
     color: Color,
+
+    /// Look here for files that programs name, besides beside the program; may be repeated, PIPEC_PATH comes after
+    #[arg(short = 'I', long = "include", global = true, value_name = "DIR")]
+    include: Vec<std::path::PathBuf>,
+
+    /// The Rust source of the program's `extern` actions
+    #[arg(long = "extern", global = true, value_name = "FILE.rs")]
+    externs: Option<std::path::PathBuf>,
 
     #[command(subcommand)]
     command: Command,
@@ -73,6 +83,8 @@ fn main() -> ExitCode {
     }
     let cli = Cli::parse();
     let color = cli.color.wanted();
+    files::search_path(cli.include);
+    cli.externs.into_iter().for_each(externs::set);
     let result = match cli.command {
         Command::Check(args) => check::check(&args, color),
         Command::Run(args) => run::run(&args, color),

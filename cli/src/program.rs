@@ -12,6 +12,7 @@ use pipec_runtime::error::system;
 use pipec_runtime::host;
 
 use crate::failure::Failure;
+use crate::files::Files;
 
 /// A program that can be compiled.
 pub struct Loaded {
@@ -25,7 +26,7 @@ pub struct Loaded {
 pub fn load(path: &Path, ports: &[u32], color: bool) -> Result<Loaded, Failure> {
     let text = read(path)?;
     let name = name(path, &text)?;
-    let mut sources = Sources::default();
+    let mut sources = Sources::with_loader(Arc::new(Files));
     let file = sources.add(name, text);
     let (program, diagnostics) = pipec_compiler::front(&mut sources, file, ports);
     tell(&diagnostics, &sources, color);

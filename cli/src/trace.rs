@@ -18,6 +18,7 @@ use pipec_runtime::engine::Interpret;
 use pipec_runtime::host::print;
 use pipec_runtime::offline::{Offline, Outcome};
 
+use crate::engine::with_externs;
 use crate::failure::Failure;
 use crate::program::{self, Loaded};
 use crate::rules;
@@ -46,7 +47,7 @@ pub fn trace(args: &Args, color: bool) -> Result<(), Failure> {
     let eval = Eval::new(loaded.program.clone());
     let meta = eval.meta();
     let tracer = Arc::new(Tracer { eval, events: Mutex::default() });
-    let engine = Engine::interpreter(meta, tracer.clone());
+    let engine = with_externs(Engine::interpreter(meta, tracer.clone()), &loaded.program)?;
     let mut offline = Offline::new(&engine);
     let mut text = String::new();
     for (port, frame) in packets {

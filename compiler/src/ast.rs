@@ -55,6 +55,8 @@ pub enum Item {
     Table(Table),
     Test(Test),
     Extern(Extern),
+    /// `use "file";`: the items of that file stand here.
+    Use(Spanned<String>),
 }
 
 /// `lan` or `lan = 1` behind `port`.

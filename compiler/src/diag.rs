@@ -66,8 +66,12 @@ impl Diagnostic {
             Severity::Warning => Level::WARNING,
         };
         let mut group = Group::with_title(level.primary_title(self.message.as_str()).id(self.code));
-        let mut files: Vec<u16> = self.labels.iter().map(|(span, _)| span.file).collect();
-        files.dedup();
+        let mut files: Vec<u16> = vec![];
+        for (span, _) in &self.labels {
+            if !files.contains(&span.file) {
+                files.push(span.file);
+            }
+        }
         for file in files {
             let source = sources.file(file);
             let mut snippet = Snippet::source(source.text.as_str()).path(source.name.as_str());

@@ -1,6 +1,6 @@
 //! The compiler: from the text of a program to generated Rust or machine code.
 //!
-//! A module imports only from modules before it in this order: `source diag field suggest`, `ast`, `parse`, `print constant`,
+//! A module imports only from modules before it in this order: `source diag field suggest`, `ast`, `parse`, `uses print constant`,
 //! `packet`, `hir`, `flows`, `resolve`, `check`, `eval`, `plan`, `backend`. [`eval`] is the reference meaning and shares no code
 //! with `plan` and `backend`.
 
@@ -21,6 +21,7 @@ pub mod print;
 pub mod resolve;
 pub mod source;
 mod suggest;
+mod uses;
 
 use diag::Diagnostic;
 use source::Sources;
@@ -42,6 +43,7 @@ pub fn front(sources: &mut Sources, file: u16, extra_ports: &[u32]) -> (Option<h
 pub fn front_pipe(sources: &mut Sources, file: u16) -> (Option<hir::Program>, Vec<Diagnostic>) {
     let mut diagnostics = vec![];
     let ast = parse::pipe(&sources.file(file).text, file, &mut diagnostics);
+    let ast = ast.and_then(|ast| uses::expand(ast, sources, file, &mut diagnostics));
     let resolved = ast.as_ref().and_then(|ast| resolve::pipe(ast, &mut diagnostics));
     let resolved = resolved.filter(|_| !diag::has_errors(&diagnostics));
     if let Some(resolved) = &resolved {

@@ -84,6 +84,7 @@ fn print_item(item: &Item, out: &mut String) {
             }
             line(out, 1, "}");
         }
+        Item::Use(path) => line(out, 1, &format!("use {};", string(&path.node))),
         Item::Test(test) => {
             line(out, 1, &format!("test {} {{", string(&test.name.node)));
             for step in &test.steps {

@@ -5,9 +5,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pipec_compiler::diag::{Diagnostic, render_all};
-use pipec_compiler::source::Sources;
+use pipec_compiler::source::{Loader, Sources, search};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -22,8 +23,30 @@ fn programs() -> Vec<PathBuf> {
     paths
 }
 
+/// Reads what programs use, from the folder on.
+struct Folder;
+
+impl Folder {
+    fn path(name: &str) -> PathBuf {
+        root().join("pipelines/bad").join(name)
+    }
+}
+
+impl Loader for Folder {
+    fn find(&self, from: &str, path: &str) -> Result<String, String> {
+        search(from, path, &[], |place: &Path| Folder::path(&place.to_string_lossy()).is_file())
+    }
+    fn read(&self, name: &str) -> Result<String, String> {
+        fs::read_to_string(Folder::path(name)).map_err(|error| error.to_string())
+    }
+    fn identity(&self, name: &str) -> String {
+        let path = Folder::path(name);
+        path.canonicalize().unwrap_or(path).to_string_lossy().into_owned()
+    }
+}
+
 fn diagnose(path: &Path) -> (Vec<Diagnostic>, Sources) {
-    let mut sources = Sources::default();
+    let mut sources = Sources::with_loader(Arc::new(Folder));
     let name = path.file_name().expect("a name").to_string_lossy();
     let file = sources.add(name, fs::read_to_string(path).expect("text"));
     let (program, diagnostics) = pipec_compiler::front_pipe(&mut sources, file);

@@ -35,7 +35,8 @@ impl Place {
 
     /// What a diagnostic says: with excerpts where rustc cannot show them.
     fn text(&self, diagnostic: &Diagnostic, sources: &Sources) -> String {
-        if let Place::Elsewhere(_) = self {
+        let elsewhere = matches!(self, Place::Elsewhere(_)) || diagnostic.labels.iter().any(|(span, _)| span.file != 0);
+        if elsewhere {
             return format!("the pipeline does not compile\n\n{}", diagnostic.render(sources, false).trim_end());
         }
         let mut text = format!("{} [{}]", diagnostic.message, diagnostic.code);
@@ -58,7 +59,9 @@ impl Place {
 pub fn report(diagnostics: &[Diagnostic], sources: &Sources, place: &Place) -> Result<TokenStream, Error> {
     let (mut errors, mut warnings): (Option<Error>, TokenStream) = (None, TokenStream::new());
     for diagnostic in diagnostics {
-        let (first, last) = place.tokens(diagnostic.span());
+        // What is wrong in another file is said where this one comes in, if it does.
+        let here = diagnostic.labels.iter().map(|(span, _)| *span).find(|span| span.file == 0);
+        let (first, last) = place.tokens(here.unwrap_or_default());
         let text = place.text(diagnostic, sources);
         if diagnostic.severity == Severity::Warning {
             warnings.extend(warning(&text, first));

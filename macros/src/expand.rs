@@ -1,6 +1,6 @@
 //! From the macros' tokens to the items they stand for.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use pipec_compiler::diag::has_errors;
 use pipec_compiler::hir::Program;
@@ -15,6 +15,8 @@ use syn::{Attribute, Error, Expr, ExprLit, ItemStruct, Lit, LitStr, MetaNameValu
 use crate::blame::{self, Place};
 use crate::block::Block;
 use crate::doc;
+
+use crate::files::Files;
 
 /// What to say when the attribute is not understood.
 const USAGE: &str = "expected `#[pipeline(file = \"path\")]` or `#[pipeline(source = r#\"…\"#)]`";
@@ -35,14 +37,16 @@ pub fn attribute(arguments: TokenStream, item: TokenStream) -> Result<TokenStrea
     let Expr::Lit(ExprLit { lit: Lit::Str(literal), .. }) = &argument.value else {
         return Err(Error::new_spanned(&argument.value, "expected a string"));
     };
-    let (name, text, tracked) = if argument.path.is_ident("file") {
+    let is_file = argument.path.is_ident("file");
+    let (name, text) = if is_file {
         read(literal)?
     } else if argument.path.is_ident("source") {
-        ("source.pipe".to_owned(), literal.value(), TokenStream::new())
+        ("source.pipe".to_owned(), literal.value())
     } else {
         return Err(Error::new_spanned(&argument.path, USAGE));
     };
-    let (program, warnings) = compile(&name, text, &Place::Elsewhere(literal.span()))?;
+    let Compiled { program, sources, warnings } = compile(&name, text, &Place::Elsewhere(literal.span()))?;
+    let tracked = tracked(&sources, is_file);
     let compiled = items(&program, &item.ident);
     let doc = doc::of(&program);
     Ok(quote! { #[doc = #doc] #item #compiled #tracked #warnings })
@@ -55,37 +59,51 @@ pub fn block(input: TokenStream) -> Result<TokenStream, Error> {
     };
     let (attributes, visibility, rest) = head.parse2(input)?;
     let block = Block::of(rest);
-    let (program, warnings) = compile("pipeline!", block.text, &Place::Tokens(block.tokens))?;
+    let Compiled { program, sources, warnings } = compile("pipeline!", block.text, &Place::Tokens(block.tokens))?;
+    let tracked = tracked(&sources, false);
     let name = backend::rust::type_name(&program.name);
     let compiled = items(&program, &name);
     let doc = doc::of(&program);
-    Ok(quote! { #(#attributes)* #[doc = #doc] #visibility struct #name; #compiled #warnings })
+    Ok(quote! { #(#attributes)* #[doc = #doc] #visibility struct #name; #compiled #tracked #warnings })
 }
 
 fn items(program: &Program, name: &Ident) -> TokenStream {
     backend::rust::tokens(&pipec_compiler::plan::plan(program), name, &quote!(::pipec_runtime::abi))
 }
 
-/// The file's name and text, and an item that makes rustc look at it again when it changes.
-fn read(literal: &LitStr) -> Result<(String, String, TokenStream), Error> {
-    let root = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
-    let path = root.join(literal.value());
+/// The file's name and text.
+fn read(literal: &LitStr) -> Result<(String, String), Error> {
+    let path = Files::of_this_crate().path(&literal.value());
     let text = std::fs::read_to_string(&path).map_err(|error| {
         let message = format!("{}: {error}; the path counts from the folder of Cargo.toml", path.display());
         Error::new(literal.span(), message)
     })?;
-    let tracked = path.to_string_lossy().into_owned();
-    Ok((literal.value(), text, quote! { const _: &[u8] = include_bytes!(#tracked); }))
+    Ok((literal.value(), text))
 }
 
-/// Compiles a program as far as the HIR, and gives what makes rustc show its warnings.
-fn compile(name: &str, text: String, place: &Place) -> Result<(Program, TokenStream), Error> {
-    let mut sources = Sources::default();
+/// Items that make rustc look again at the files a program was made of when they change.
+fn tracked(sources: &Sources, first_is_file: bool) -> TokenStream {
+    let files = Files::of_this_crate();
+    let named = sources.files().iter().skip(usize::from(!first_is_file));
+    let paths: Vec<String> = named.map(|file| files.path(&file.name).to_string_lossy().into_owned()).collect();
+    let search = (sources.files().len() > 1).then(|| quote! { const _: Option<&str> = option_env!("PIPEC_PATH"); });
+    quote! { #(const _: &[u8] = include_bytes!(#paths);)* #search }
+}
+
+/// A program as far as the HIR, the files it was made of, and what makes rustc show its warnings.
+struct Compiled {
+    program: Program,
+    sources: Sources,
+    warnings: TokenStream,
+}
+
+fn compile(name: &str, text: String, place: &Place) -> Result<Compiled, Error> {
+    let mut sources = Sources::with_loader(Arc::new(Files::of_this_crate()));
     let file = sources.add(name, text);
     let (program, diagnostics) = front(&mut sources, file, &[]);
     let warnings = blame::report(&diagnostics, &sources, place)?;
     match program {
-        Some(program) if !has_errors(&diagnostics) => Ok((program, warnings)),
+        Some(program) if !has_errors(&diagnostics) => Ok(Compiled { program, sources, warnings }),
         _ => Err(Error::new(proc_macro2::Span::call_site(), "the pipeline does not compile")),
     }
 }
@@ -132,5 +150,29 @@ mod tests {
         let text = "pipeline p { port a, b; table t { ip => output(b); ipv4.ttl == 3 => drop; } }";
         let items = block(text.parse().expect("tokens")).unwrap_or_else(|e| panic!("{e}"));
         assert!(items.to_string().contains("deprecated (note ="), "{items}");
+    }
+
+    fn expand(argument: TokenStream) -> String {
+        let item = quote! { struct Wire; };
+        attribute(argument, item).unwrap_or_else(|error| error.into_compile_error()).to_string()
+    }
+
+    #[test]
+    fn every_file_of_a_program_is_tracked() {
+        let source = "pipeline wire { port a, b; use \"../pipelines/bad/parts/names.pipe\"; \
+            table t { ipv4.src in hosts && ip.ttl > LIMIT => output(b); } }";
+        let text = expand(quote! { source = #source });
+        assert!(text.contains("include_bytes") && text.contains("parts/names.pipe"), "{text}");
+        assert!(text.contains("option_env ! (\"PIPEC_PATH\")"), "{text}");
+        let text = expand(quote! { file = "../pipelines/firewall.pipe" });
+        assert!(text.contains("include_bytes") && !text.contains("option_env"), "{text}");
+    }
+
+    #[test]
+    fn a_mistake_is_shown_with_its_place_in_the_file_it_is_in() {
+        let source = "pipeline wire { port a; const LIMIT = 1; use \"../pipelines/bad/parts/names.pipe\"; \
+            table t { ip.ttl > LIMIT => drop; } }";
+        let text = expand(quote! { source = #source });
+        assert!(text.contains("compile_error") && text.contains("parts/names.pipe:1:7"), "{text}");
     }
 }

@@ -5,6 +5,7 @@ mod blame;
 mod block;
 mod doc;
 mod expand;
+mod files;
 
 use proc_macro::TokenStream;
 
@@ -19,9 +20,9 @@ use proc_macro::TokenStream;
 /// #[pipeline(source = r#"pipeline wire { port a, b; table t { in_port == a => output(b); in_port == b => output(a); } }"#)]
 /// pub struct Wire;
 /// ```
-/// A file may be `.pipe` or `.flows`; the crate is built again when it changes. What is wrong with a program is an error at
-/// the file's name or at the source, with the place in the program in its text. Warnings come as uses of something
-/// deprecated: Rust has no other way.
+/// A file may be `.pipe` or `.flows`; the crate is built again when it changes, or a file that it uses. What is wrong with a
+/// program is an error at the file's name or at the source, with the place in the program in its text. Warnings come as uses
+/// of something deprecated: Rust has no other way.
 #[proc_macro_attribute]
 pub fn pipeline(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand::attribute(arguments.into(), item.into()).unwrap_or_else(|error| error.into_compile_error()).into()

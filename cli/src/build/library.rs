@@ -12,6 +12,7 @@ use pipec_runtime::error::system;
 
 use super::cache::{cached, refused};
 use super::hash::hash;
+use crate::externs;
 use crate::failure::Failure;
 
 include!(concat!(env!("OUT_DIR"), "/abi_sources.rs"));
@@ -24,17 +25,21 @@ pub fn rustc_is_installed() -> bool {
     Rustc::find(NATIVE).is_ok()
 }
 
-/// The Rust source of a program, for a crate that depends on `pipec-abi`.
-pub fn source(program: &Program) -> String {
-    pipec_compiler::backend::rust::emit(&plan(program))
+/// The Rust source of a program, for a crate that depends on `pipec-abi`; its actions in Rust are a module of it.
+pub fn source(program: &Program) -> Result<String, Failure> {
+    let mut source = pipec_compiler::backend::rust::emit(&plan(program));
+    if let Some(actions) = externs::text(program)? {
+        source += &format!("\nuse externs::*;\n\nmod externs {{\n{}\n}}\n", actions.trim_end());
+    }
+    Ok(source)
 }
 
 /// Compiles a program; the path of its library.
 pub fn compile(program: &Program, target_cpu: &str) -> Result<PathBuf, Failure> {
+    let name = pipec_compiler::backend::rust::type_name(&program.name);
+    let source = format!("{}\npipec_abi::export_program!({name});\n", source(program)?);
     let rustc = Rustc::find(target_cpu)?;
     let abi = abi(&rustc)?;
-    let name = pipec_compiler::backend::rust::type_name(&program.name);
-    let source = format!("{}\npipec_abi::export_program!({name});\n", source(program));
     let key = format!("program-{:032x}", hash(&[source.as_bytes(), abi.as_os_str().as_encoded_bytes()]));
     let folder = cached(&key, |folder| {
         let main = folder.join("program.rs");

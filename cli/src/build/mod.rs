@@ -57,7 +57,7 @@ pub fn build(args: &Args, color: bool) -> Result<(), Failure> {
     let program = &loaded.program;
     let output = args.output.clone().unwrap_or_else(|| default_output(&program.name, args.emit));
     if args.emit == Emit::Rust {
-        let source = library::source(program);
+        let source = library::source(program)?;
         if output == Path::new("-") {
             return Ok(print(&source)?);
         }

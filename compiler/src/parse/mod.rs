@@ -40,6 +40,16 @@ pub fn pipe(text: &str, file: u16, diagnostics: &mut Vec<Diagnostic>) -> Option<
     pipeline.filter(|_| diagnostics.len() < MAX_DIAGNOSTICS)
 }
 
+/// Parses a file that another one uses: statements of a pipeline, and the names in those that could not be parsed.
+pub fn items(text: &str, file: u16, diagnostics: &mut Vec<Diagnostic>) -> Option<(Vec<Item>, Vec<String>)> {
+    let before = diagnostics.len();
+    let cutter = cut::scan(text, file, diagnostics)?;
+    let mut broken: Vec<usize> = diagnostics[before..].iter().map(|d| d.span().start as usize).collect();
+    broken.sort_unstable();
+    let context = Context { text, file, base: 0, broken, diagnostics };
+    Some(Parser { cutter: &cutter, context, items: vec![], damaged: vec![] }.used())
+}
+
 /// Parses `PORT: packet`.
 pub fn packet(text: &str, file: u16, diagnostics: &mut Vec<Diagnostic>) -> Option<(Name, Packet)> {
     cut::scan(text, file, diagnostics)?;
@@ -60,14 +70,16 @@ impl<'a> Parser<'a, '_, '_> {
     fn file(mut self) -> Option<Pipeline> {
         let mut pipeline: Option<Name> = None;
         for piece in self.pieces(&self.cutter.file(), false) {
-            if self.not_yet(&piece, &["use"]) {
-                continue;
-            }
             if piece.word != "pipeline" && self.context.is_broken(&piece.range) {
                 continue;
             }
             if piece.word != "pipeline" {
                 self.error("syntax", "expected `pipeline NAME { … }`", &piece, "this stands outside a pipeline");
+                if piece.word == "use"
+                    && let Some(diagnostic) = self.context.diagnostics.last_mut()
+                {
+                    diagnostic.help.push("write it behind `pipeline NAME {`".into());
+                }
                 continue;
             }
             let (Some(body), Some(name)) = (self.body(&piece, "pipeline"), self.head(Rule::pipeline_head, &piece))
@@ -100,9 +112,24 @@ impl<'a> Parser<'a, '_, '_> {
         Some(Pipeline { name: pipeline?, items: self.items, damaged: self.damaged })
     }
 
+    /// A file that another one uses.
+    fn used(mut self) -> (Vec<Item>, Vec<String>) {
+        for piece in self.pieces(&self.cutter.file(), true) {
+            if piece.word == "pipeline" {
+                self.error("syntax", "a file that is used has no `pipeline` of its own", &piece, "not expected here");
+                if let Some(diagnostic) = self.context.diagnostics.last_mut() {
+                    diagnostic.help.push("remove `pipeline NAME {` and its `}`: the statements stand alone".into());
+                }
+                continue;
+            }
+            self.item(piece);
+        }
+        (self.items, self.damaged)
+    }
+
     /// A statement of the pipeline.
     fn item(&mut self, piece: Piece<'a>) {
-        if self.not_yet(&piece, &["use", "header"]) {
+        if self.not_yet(&piece, &["header"]) {
             return self.damage(&piece.range);
         }
         let before = self.context.diagnostics.len();
@@ -123,6 +150,7 @@ impl<'a> Parser<'a, '_, '_> {
             "action" => self.action(&piece),
             "table" | "start" => self.table(&piece),
             "test" => self.test(&piece),
+            "use" => self.statement(Rule::use_item, &piece, |c, pairs| c.test_name(pairs).map(Item::Use)),
             _ => {
                 if self.context.diagnostics.len() < MAX_DIAGNOSTICS {
                     let diagnostic = self.unknown_item(&piece);
@@ -281,7 +309,7 @@ impl<'a> Parser<'a, '_, '_> {
     }
 
     fn unknown_item(&self, piece: &Piece<'a>) -> Diagnostic {
-        let known = "`port`, `const`, `set`, `option`, `var`, `action`, `table`, `start` or `test`";
+        let known = "`port`, `const`, `set`, `option`, `var`, `action`, `table`, `start`, `test` or `use`";
         let text = &self.context.text[piece.range.clone()];
         let length = match piece.word.len() {
             0 => text.chars().next().map_or(0, char::len_utf8),
