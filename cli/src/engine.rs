@@ -70,7 +70,7 @@ fn jit(program: &Program) -> Result<Engine, Failure> {
 }
 
 /// The reference interpreter as the runtime calls it.
-struct Interpreter(Eval);
+pub struct Interpreter(pub Eval);
 
 impl Interpret for Interpreter {
     fn run(&self, env: &mut dyn Env, ctx: &mut Ctx, burst: &mut Burst) {

@@ -9,6 +9,7 @@ mod engine;
 mod externs;
 mod failure;
 mod files;
+mod probe;
 mod program;
 mod replay;
 mod rules;

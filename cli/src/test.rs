@@ -1,19 +1,24 @@
-//! `pipec test`: runs the `test` blocks of programs, on every engine.
+//! `pipec test`: runs the `test` blocks of programs, on every engine, and holds the engines against each other.
 //!
-//! Each test starts without any state. Its packets are sent one by one, at one moment but for its `after`s.
+//! Each test starts without any state. What one `send` sends comes in at one moment; time passes by `after` only.
 
 use std::path::PathBuf;
 
+use pipec_abi::Counter;
 use pipec_compiler::diag::Diagnostic;
-use pipec_compiler::hir::{PortId, Program, Step, Test};
+use pipec_compiler::expect::{Came, judge};
+use pipec_compiler::hir::{PortId, Step, Test};
+use pipec_compiler::packet::show;
 use pipec_compiler::source::Span;
 use pipec_runtime::Engine;
 use pipec_runtime::host::{self, print};
-use pipec_runtime::offline::{Offline, Outcome};
+use pipec_runtime::offline::Offline;
 
 use crate::engine::EngineName;
 use crate::failure::Failure;
+use crate::probe::Probes;
 use crate::program::{self, Loaded};
+use crate::rules;
 
 /// Run the `test` blocks of programs
 #[derive(clap::Args)]
@@ -38,8 +43,7 @@ pub fn test(args: &Args, color: bool) -> Result<(), Failure> {
         let engines = engines(args.engine, &loaded)?;
         let names: Vec<&str> = engines.iter().map(|(name, _)| name.name()).collect();
         for test in &loaded.program.tests {
-            let failures: Vec<Diagnostic> =
-                engines.iter().filter_map(|(name, engine)| run(&loaded, test, *name, engine).err()).collect();
+            let failures = run_all(&loaded, test, &engines);
             let verdict = if failures.is_empty() { "ok" } else { "FAILED" };
             print(&format!("{}: {}: {verdict} ({})\n", file.display(), test.name, names.join(", ")))?;
             failures.iter().for_each(|failure| host::tell(&failure.render(&loaded.sources, color)));
@@ -63,66 +67,138 @@ fn engines(wanted: Option<EngineName>, loaded: &Loaded) -> Result<Vec<(EngineNam
     names.into_iter().map(|name| Ok((name, name.load(loaded)?))).collect()
 }
 
-/// Runs one test on one engine, up to the first `expect` that does not hold.
-fn run(loaded: &Loaded, test: &Test, name: EngineName, engine: &Engine) -> Result<(), Diagnostic> {
+/// One `send`, and what became of its packets.
+struct Sent {
+    span: Span,
+    came: Vec<Came>,
+    /// Rules that the packets took, and tables that they missed.
+    rules: Vec<(usize, usize)>,
+}
+
+/// Runs one test on all engines; what is wrong, at most one thing an engine.
+fn run_all(loaded: &Loaded, test: &Test, engines: &[(EngineName, Engine)]) -> Vec<Diagnostic> {
+    let mut probes = Probes::new(&loaded.program);
+    let runs: Vec<Vec<Sent>> = engines.iter().map(|(_, engine)| run(test, engine)).collect();
+    let mut failures = vec![];
+    for ((name, _), sent) in engines.iter().zip(&runs) {
+        let unmet = first_unmet(loaded, test, *name, sent, &mut probes);
+        failures.extend(unmet.or_else(|| differs(loaded, test, (engines[0].0, &runs[0]), (*name, sent))));
+    }
+    failures
+}
+
+/// Runs the steps of a test on one engine.
+fn run(test: &Test, engine: &Engine) -> Vec<Sent> {
     let mut offline = Offline::new(engine);
     let mut now_ns = START_NS;
-    let mut last: Option<(Span, Outcome)> = None;
+    let mut sent = vec![];
     for step in &test.steps {
         match step {
-            Step::After { ns } => now_ns += ns,
-            Step::Send { port, frame, span } => {
-                last = offline.send(now_ns, &[(port.0, frame)]).pop().map(|outcome| (*span, outcome));
+            Step::After { ns } => now_ns = now_ns.saturating_add(*ns),
+            Step::Send { port, frame, count, span } => {
+                let before = engine.meta().by_rule(&offline.counters());
+                let frames = vec![(port.0, frame.as_slice()); *count as usize];
+                let outcomes = offline.send(now_ns, &frames);
+                let outputs = |outputs: Vec<(u16, Vec<u8>)>| outputs.into_iter().map(|(p, f)| (PortId(p), f)).collect();
+                let came = outcomes.into_iter().map(|o| Came { outputs: outputs(o.outputs), drop: o.drop }).collect();
+                let after = engine.meta().by_rule(&offline.counters());
+                sent.push(Sent { span: *span, came, rules: taken(&before, &after) });
             }
-            Step::Expect { ports, span } => {
-                if let Some((sent, outcome)) = &last
-                    && !holds(ports, outcome)
-                {
-                    return Err(unmet(loaded, test, name, (*span, ports), (*sent, outcome)));
-                }
-            }
+            Step::Expect { .. } => {}
         }
     }
-    Ok(())
+    sent
 }
 
-fn sorted(ports: impl Iterator<Item = PortId>) -> Vec<PortId> {
-    let mut ports: Vec<PortId> = ports.collect();
-    ports.sort();
-    ports
+/// Rules, and misses of tables, that counted something.
+fn taken(before: &[Vec<Counter>], after: &[Vec<Counter>]) -> Vec<(usize, usize)> {
+    let pairs = before.iter().zip(after).enumerate();
+    let rules =
+        pairs.flat_map(|(t, (before, after))| before.iter().zip(after).enumerate().map(move |(r, p)| (t, r, p)));
+    rules.filter(|(.., (before, after))| after.packets > before.packets).map(|(t, r, _)| (t, r)).collect()
 }
 
-fn holds(ports: &[PortId], outcome: &Outcome) -> bool {
-    sorted(ports.iter().copied()) == sorted(outcome.outputs.iter().map(|(port, _)| PortId(*port)))
-}
-
-fn unmet(
+/// The first `expect` that does not hold.
+fn first_unmet(
     loaded: &Loaded,
     test: &Test,
     engine: EngineName,
-    (at, ports): (Span, &[PortId]),
-    (sent, outcome): (Span, &Outcome),
-) -> Diagnostic {
-    let program = &loaded.program;
-    let came = match (outcome.drop, outcome.outputs.is_empty()) {
-        (Some(reason), _) => format!("it was dropped: {} ({})", reason.name(), reason.describe().trim_end_matches('.')),
-        (None, true) => "nothing came out".to_string(),
-        (None, false) => {
-            format!("it came out of {}", names(program, outcome.outputs.iter().map(|(port, _)| PortId(*port))))
+    sent: &[Sent],
+    probes: &mut Probes<'_>,
+) -> Option<Diagnostic> {
+    let mut sends = sent.iter();
+    let mut last: Option<&Sent> = None;
+    for step in &test.steps {
+        match step {
+            Step::After { .. } => {}
+            Step::Send { .. } => last = sends.next(),
+            Step::Expect { ends, span } => {
+                let Some(last) = last else { continue };
+                let judged = judge(&loaded.program, ends, &last.came, &mut |cond, frame| probes.holds(cond, frame));
+                let Err(unmet) = judged else { continue };
+                let (test, engine) = (&test.name, engine.name());
+                let message = if unmet.expected == unmet.came {
+                    format!("test `{test}` failed on engine {engine}: {} came, but not as expected", unmet.came)
+                } else {
+                    format!(
+                        "test `{test}` failed on engine {engine}: expected {}, but {} came",
+                        unmet.expected, unmet.came
+                    )
+                };
+                let mut diagnostic =
+                    Diagnostic::error("test-failed", message, *span, format!("expected {}", unmet.expected));
+                for (span, label) in unmet.labels {
+                    diagnostic = diagnostic.label(span, label);
+                }
+                diagnostic =
+                    diagnostic.label(last.span, if last.came.len() == 1 { "this packet" } else { "these packets" });
+                diagnostic.help.extend(unmet.notes);
+                diagnostic.help.extend(way(loaded, &last.rules));
+                return Some(diagnostic);
+            }
         }
-    };
-    let expected = if ports.is_empty() { "drop".to_string() } else { names(program, ports.iter().copied()) };
-    let message = format!("test `{}` failed on engine {}: expected {expected}, but {came}", test.name, engine.name());
-    let mut diagnostic =
-        Diagnostic::error("test-failed", message, at, format!("expected {expected}")).label(sent, "this packet");
-    for (port, frame) in &outcome.outputs {
-        let hex: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
-        diagnostic = diagnostic.help(format!("out of {}: {hex}", names(program, [PortId(*port)].into_iter())));
     }
-    diagnostic
+    None
 }
 
-fn names(program: &Program, ports: impl Iterator<Item = PortId>) -> String {
-    let names = sorted(ports).into_iter().map(|port| program.ports[usize::from(port.0)].name.as_str());
-    names.collect::<Vec<_>>().join(", ")
+/// The rules that packets took, in words.
+fn way(loaded: &Loaded, taken: &[(usize, usize)]) -> Option<String> {
+    let name = |&(table, rule): &(usize, usize)| {
+        let table = &loaded.program.tables[table];
+        match table.rules.get(rule) {
+            Some(rule) => format!("{}: {}", rules::place(loaded, rule), rule.text),
+            None => format!("no rule of `{}`", table.name),
+        }
+    };
+    let names: Vec<String> = taken.iter().take(16).map(name).collect();
+    (!names.is_empty()).then(|| format!("took {}", names.join("\n     ")))
+}
+
+/// Whether two engines make different things of a test.
+fn differs(
+    loaded: &Loaded,
+    test: &Test,
+    (first, expected): (EngineName, &[Sent]),
+    (engine, found): (EngineName, &[Sent]),
+) -> Option<Diagnostic> {
+    let (expected, found) = expected.iter().zip(found).find(|(a, b)| a.came != b.came)?;
+    let message = format!(
+        "test `{}`: engines {} and {} make different things of this packet, which is a fault of pipec",
+        test.name,
+        first.name(),
+        engine.name()
+    );
+    let mut diagnostic = Diagnostic::error("engines-differ", message, found.span, "sent here");
+    for (name, sent) in [(first, expected), (engine, found)] {
+        for came in &sent.came {
+            for (port, frame) in &came.outputs {
+                let port = pipec_compiler::expect::port_name(&loaded.program, *port);
+                diagnostic = diagnostic.help(format!("{}: out of {port}: {}", name.name(), show(frame)));
+            }
+            if let Some(reason) = came.drop {
+                diagnostic = diagnostic.help(format!("{}: dropped: {}", name.name(), reason.name()));
+            }
+        }
+    }
+    Some(diagnostic)
 }

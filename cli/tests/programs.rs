@@ -63,16 +63,14 @@ fn a_failing_test_shows_place_packet_and_what_came_out() {
         1,
         &[
             "fw.pipe:20:",
-            "failed on engine jit: expected lan, wan, but it came out of wan",
+            "failed on engine jit: expected lan, wan, but wan came",
             "this packet",
             "send lan",
-            "out of wan: 02",
+            "took fw.pipe:6: ip && !ct.trk",
         ],
     );
     scratch.write("fw.pipe", FIREWALL.replacen("expect drop;", "expect lan;", 1));
-    scratch
-        .pipec(["test", "fw.pipe"])
-        .bad(1, &["expected lan, but it was dropped: policy", "engine eval", "engine rust"]);
+    scratch.pipec(["test", "fw.pipe"]).bad(1, &["expected lan, but drop(policy) came", "engine eval", "engine rust"]);
 }
 
 #[test]

@@ -276,14 +276,38 @@ pub struct Test {
 #[allow(missing_docs)]
 pub enum Step {
     Send {
+        /// How often, if that is given.
+        count: Option<Spanned<u64>>,
         port: Name,
         packet: Packet,
     },
-    /// Names of ports, or `drop` alone.
-    Expect(Vec<Name>),
+    /// What becomes of the packets of the `send` before it.
+    Expect(Vec<Spanned<Expected>>),
     After {
         ns: u64,
     },
+}
+
+/// `3 wan where ipv4.ttl == 63`, `drop(policy)`, `wan == ipv4() / udp()`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expected {
+    /// How often, if that is given.
+    pub count: Option<Spanned<u64>>,
+    /// A port, or `drop`.
+    pub name: Name,
+    /// The reason of a `drop`, if it is given.
+    pub reason: Option<Name>,
+    /// What is said of the packet.
+    pub like: Option<Like>,
+}
+
+/// What is said of a packet that comes out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Like {
+    /// This holds for it.
+    Where(Expr),
+    /// It is this packet.
+    Equal(Packet),
 }
 
 /// Layers of a packet, the outermost first.

@@ -42,6 +42,8 @@
 //!   `shr` is wider than 64 bits; shifts by 64 or more give 0.
 //! - Variables and `ct.*` are 0 when a packet enters.
 
+use pipec_abi::DropReason;
+
 use crate::field::{Field, Header, Kind};
 use crate::source::Span;
 
@@ -287,7 +289,7 @@ pub struct Ct {
 pub struct Test {
     /// Its name.
     pub name: String,
-    /// What happens, in order; an `expect` speaks of the packet sent last.
+    /// What happens, in order; an `expect` speaks of what the last `send` before it sent.
     pub steps: Vec<Step>,
     /// Where it stands.
     pub span: Span,
@@ -300,16 +302,42 @@ pub enum Step {
     Send {
         port: PortId,
         frame: Vec<u8>,
+        /// How often, at one moment.
+        count: u32,
         span: Span,
     },
-    /// The ports that the packet came out of, in any order, as often as it did; none: it was dropped.
+    /// What became of the packets of the last `Send`, in any order, and of nothing else.
     Expect {
-        ports: Vec<PortId>,
+        ends: Vec<Expected>,
         span: Span,
     },
     After {
         ns: u64,
     },
+}
+
+/// What became of a packet, or of one of its copies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// Where it ended.
+    pub end: End,
+    /// How often.
+    pub count: u32,
+    /// What holds for it as it came out; no part reads ports, `ct.*` or the metadata.
+    pub when: Vec<(Cond, Span)>,
+    /// The bytes it has, if all of them are said.
+    pub frame: Option<Vec<u8>>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// Where a packet ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It came out of a port, or was given to the controller.
+    Port(PortId),
+    /// It was dropped; if that is said, under this reason.
+    Drop(Option<DropReason>),
 }
 
 impl Program {

@@ -1,7 +1,7 @@
 //! The compiler: from the text of a program to generated Rust or machine code.
 //!
 //! A module imports only from modules before it in this order: `source diag field suggest`, `ast`, `parse`, `uses print constant`,
-//! `packet`, `hir`, `flows`, `resolve`, `check`, `eval`, `plan`, `backend`. [`eval`] is the reference meaning and shares no code
+//! `packet`, `hir`, `flows`, `resolve`, `check`, `eval`, `expect`, `plan`, `backend`. [`eval`] is the reference meaning and shares no code
 //! with `plan` and `backend`.
 
 pub mod ast;
@@ -11,6 +11,7 @@ mod constant;
 mod describe;
 pub mod diag;
 pub mod eval;
+pub mod expect;
 pub mod field;
 pub mod flows;
 pub mod hir;

@@ -7,8 +7,8 @@ use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::ast::{
-    Action, ActionKind, Arg, Arith, Comparison, Expr, ExprKind, Item, Layer, Packet, Pipeline, Radix, Rule, Spanned,
-    Step, Var,
+    Action, ActionKind, Arg, Arith, Comparison, Expected, Expr, ExprKind, Item, Layer, Like, Packet, Pipeline, Radix,
+    Rule, Spanned, Step, Var,
 };
 
 /// A whole program.
@@ -110,16 +110,34 @@ fn declarations(vars: &[Var]) -> String {
 
 fn print_step(step: &Spanned<Step>) -> String {
     match &step.node {
-        Step::Send { port, packet } => format!("send {} {};", port.node, print_packet(packet)),
-        Step::Expect(names) => {
-            let names: Vec<&str> = names.iter().map(|name| name.node.as_str()).collect();
-            format!("expect {};", names.join(", "))
+        Step::Send { count, port, packet } => {
+            format!("send {}{} {};", print_count(count.as_ref()), port.node, print_packet(packet))
+        }
+        Step::Expect(ends) => {
+            let ends: Vec<String> = ends.iter().map(|end| print_expected(&end.node)).collect();
+            format!("expect {};", ends.join(", "))
         }
         Step::After { ns } => {
             let fits = crate::parse::UNITS.iter().rev().find(|(_, unit)| ns.is_multiple_of(*unit) && *ns > 0);
             let (name, unit) = fits.copied().unwrap_or(("s", 1_000_000_000));
             format!("after {} {name};", ns / unit)
         }
+    }
+}
+
+fn print_count(count: Option<&Spanned<u64>>) -> String {
+    count.map_or(String::new(), |count| format!("{} ", count.node))
+}
+
+fn print_expected(end: &Expected) -> String {
+    let mut out = print_count(end.count.as_ref()) + &end.name.node;
+    if let Some(reason) = &end.reason {
+        out += &format!("({})", reason.node);
+    }
+    match &end.like {
+        None => out,
+        Some(Like::Where(cond)) => format!("{out} where {}", expr(cond)),
+        Some(Like::Equal(packet)) => format!("{out} == {}", print_packet(packet)),
     }
 }
 

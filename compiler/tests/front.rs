@@ -80,11 +80,18 @@ fn the_firewall_resolves_to_this() {
         .steps
         .iter()
         .map(|step| match step {
-            Step::Send { port, frame, .. } => format!("send {} {}", port.0, frame.len()),
-            Step::Expect { ports, .. } => format!("expect {ports:?}"),
+            Step::Send { port, frame, count, .. } => format!("send {count} {} {}", port.0, frame.len()),
+            Step::Expect { ends, .. } => format!("expect {:?}", ends.iter().map(|end| end.end).collect::<Vec<_>>()),
             Step::After { ns } => format!("after {ns}"),
         })
         .collect();
-    let expected = ["send 0 60", "expect [PortId(1)]", "send 1 60", "expect [PortId(0)]", "send 1 60", "expect []"];
+    let expected = [
+        "send 1 0 60",
+        "expect [Port(PortId(1))]",
+        "send 1 1 60",
+        "expect [Port(PortId(0))]",
+        "send 1 1 60",
+        "expect [Drop(None)]",
+    ];
     assert_eq!(steps, expected);
 }

@@ -1,11 +1,11 @@
 //! The `test` blocks of a program, on an engine.
 
-use std::collections::BTreeMap;
-
-use pipec_compiler::hir::{Program, Step, Test};
+use pipec_compiler::expect::{Came, judge};
+use pipec_compiler::hir::{Cond, PortId, Program, Rule, Step, Table, TableId, Test};
+use pipec_compiler::source::Span;
 use pipec_runtime::Engine;
 
-use crate::engines::offline;
+use crate::engines::{eval, offline};
 
 /// A moment to begin at; which one does not matter.
 const START_NS: u64 = 1_000_000_000_000;
@@ -18,33 +18,33 @@ pub fn failures(program: &Program, engine: &Engine) -> Vec<String> {
 fn run(program: &Program, test: &Test, engine: &Engine) -> Result<(), String> {
     let mut offline = offline(engine);
     let mut now_ns = START_NS;
-    let mut outputs: Vec<u16> = vec![];
+    let mut last: Vec<Came> = vec![];
     for step in &test.steps {
         match step {
-            Step::After { ns } => now_ns += ns,
-            Step::Send { port, frame, .. } => {
-                let outcomes = offline.send(now_ns, &[(port.0, frame)]);
-                outputs = outcomes.iter().flat_map(|outcome| outcome.outputs.iter().map(|(port, _)| *port)).collect();
+            Step::After { ns } => now_ns = now_ns.saturating_add(*ns),
+            Step::Send { port, frame, count, .. } => {
+                let outcomes = offline.send(now_ns, &vec![(port.0, frame.as_slice()); *count as usize]);
+                let outputs = |outputs: Vec<(u16, Vec<u8>)>| outputs.into_iter().map(|(p, f)| (PortId(p), f)).collect();
+                last = outcomes.into_iter().map(|o| Came { outputs: outputs(o.outputs), drop: o.drop }).collect();
             }
-            Step::Expect { ports, .. } => {
-                let expected: Vec<u16> = ports.iter().map(|port| port.0).collect();
-                if count(&expected) != count(&outputs) {
-                    let names = |ports: &[u16]| {
-                        let names = ports.iter().map(|port| program.ports[usize::from(*port)].name.as_str());
-                        names.collect::<Vec<_>>().join(", ")
-                    };
-                    let (expected, found) = (names(&expected), names(&outputs));
-                    return Err(format!("test `{}`: expected [{expected}], but [{found}] came out", test.name));
-                }
+            Step::Expect { ends, .. } => {
+                judge(program, ends, &last, &mut |cond, frame| holds(program, cond, frame)).map_err(|unmet| {
+                    let notes = unmet.notes.join("; ");
+                    format!("test `{}`: expected {}, but {} came: {notes}", test.name, unmet.expected, unmet.came)
+                })?;
             }
         }
     }
     Ok(())
 }
 
-/// How often each port is there.
-fn count(ports: &[u16]) -> BTreeMap<u16, usize> {
-    let mut counts = BTreeMap::new();
-    ports.iter().for_each(|port| *counts.entry(*port).or_default() += 1);
-    counts
+/// Whether a condition holds for a frame: whether it matches the only rule of a program.
+pub fn holds(program: &Program, cond: &Cond, frame: &[u8]) -> bool {
+    let span = Span::default();
+    let rule = Rule { priority: 1, cond: cond.clone(), actions: vec![], text: String::new(), span };
+    let table = Table { name: "probe".into(), rules: vec![rule], span };
+    let program = Program { tables: vec![table], entry: TableId(0), tests: vec![], externs: vec![], ..program.clone() };
+    let mut offline = offline(&eval(&program));
+    offline.send(START_NS, &[(0, frame)]);
+    offline.counters()[0].packets == 1
 }

@@ -33,6 +33,11 @@ fn put(out: &mut Vec<u8>, value: u128, bytes: usize) {
     out.extend_from_slice(&value.to_be_bytes()[16 - bytes..]);
 }
 
+/// A checksum that is given.
+fn given(sum: Option<u128>) -> Option<[u8; 2]> {
+    sum.map(|sum| (sum as u16).to_be_bytes())
+}
+
 /// A header before its body.
 fn encode_header(
     header: Header,
@@ -62,9 +67,9 @@ fn encode_header(
             put(&mut out, value(2), 4);
         }
         Header::Ipv4 => {
-            put(&mut out, 0x45, 1);
+            put(&mut out, value(12) << 4 | value(11), 1);
             put(&mut out, value(4) << 2 | value(5), 1);
-            put(&mut out, (body.len() as u128 + 20) & 0xffff, 2);
+            put(&mut out, values[10].unwrap_or((body.len() as u128 + 20) & 0xffff), 2);
             put(&mut out, value(6), 2);
             put(&mut out, value(7) << 14 | value(8) << 13 | value(9), 2);
             put(&mut out, value(2), 1);
@@ -72,12 +77,12 @@ fn encode_header(
             put(&mut out, 0, 2);
             put(&mut out, value(0), 4);
             put(&mut out, value(1), 4);
-            let sum = checksum(&[&out]);
+            let sum = given(values[13]).unwrap_or(checksum(&[&out]));
             out[10..12].copy_from_slice(&sum);
         }
         Header::Ipv6 => {
-            put(&mut out, 6 << 28 | value(4) << 22 | value(5) << 20 | value(6), 4);
-            put(&mut out, body.len() as u128 & 0xffff, 2);
+            put(&mut out, value(8) << 28 | value(4) << 22 | value(5) << 20 | value(6), 4);
+            put(&mut out, values[7].unwrap_or(body.len() as u128 & 0xffff), 2);
             put(&mut out, values[3].unwrap_or(protocol(next)), 1);
             put(&mut out, value(2), 1);
             put(&mut out, value(0), 16);
@@ -88,27 +93,29 @@ fn encode_header(
             put(&mut out, value(1), 2);
             put(&mut out, value(3), 4);
             put(&mut out, value(4), 4);
-            put(&mut out, 5 << 12 | value(2), 2);
+            put(&mut out, value(6) << 12 | value(2), 2);
             put(&mut out, value(5), 2);
             put(&mut out, 0, 4);
             let sum = checksum(&[&pseudo(below, 6, 20 + body.len()), &out, &body]);
-            out[16..18].copy_from_slice(&sum);
+            out[16..18].copy_from_slice(&given(values[7]).unwrap_or(sum));
         }
         Header::Udp => {
             put(&mut out, value(0), 2);
             put(&mut out, value(1), 2);
-            put(&mut out, (body.len() as u128 + 8) & 0xffff, 2);
+            put(&mut out, values[2].unwrap_or((body.len() as u128 + 8) & 0xffff), 2);
             put(&mut out, 0, 2);
             let sum = checksum(&[&pseudo(below, 17, 8 + body.len()), &out, &body]);
             // 0 would say that there is no checksum.
-            out[6..8].copy_from_slice(if sum == [0, 0] { &[0xff, 0xff] } else { &sum });
+            let sum = if sum == [0, 0] { [0xff, 0xff] } else { sum };
+            out[6..8].copy_from_slice(&given(values[3]).unwrap_or(sum));
         }
         Header::Sctp => {
             put(&mut out, value(0), 2);
             put(&mut out, value(1), 2);
             put(&mut out, value(2), 4);
             put(&mut out, 0, 4);
-            let sum = crc32c(&[&out, &body]).to_le_bytes();
+            let given = values[3].map(|sum| (sum as u32).to_be_bytes());
+            let sum = given.unwrap_or(crc32c(&[&out, &body]).to_le_bytes());
             out[8..12].copy_from_slice(&sum);
         }
         Header::Icmp | Header::Icmpv6 => {
@@ -119,7 +126,7 @@ fn encode_header(
             put(&mut out, value(3), 2);
             let cover = if header == Header::Icmpv6 { pseudo(below, 58, 8 + body.len()) } else { vec![] };
             let sum = checksum(&[&cover, &out, &body]);
-            out[2..4].copy_from_slice(&sum);
+            out[2..4].copy_from_slice(&given(values[4]).unwrap_or(sum));
         }
     }
     out.extend_from_slice(&body);

@@ -76,6 +76,10 @@ pub const HEADERS: &[(&str, Header, &[Part])] = &[
             ("df", Kind::Number, 1, Some(0)),
             ("mf", Kind::Number, 1, Some(0)),
             ("offset", Kind::Number, 13, Some(0)),
+            ("len", Kind::Number, 16, None),
+            ("ihl", Kind::Number, 4, Some(5)),
+            ("version", Kind::Number, 4, Some(4)),
+            ("csum", Kind::Number, 16, None),
         ],
     ),
     (
@@ -89,6 +93,8 @@ pub const HEADERS: &[(&str, Header, &[Part])] = &[
             ("dscp", Kind::Number, 6, Some(0)),
             ("ecn", Kind::Number, 2, Some(0)),
             ("label", Kind::Number, 20, Some(0)),
+            ("len", Kind::Number, 16, None),
+            ("version", Kind::Number, 4, Some(6)),
         ],
     ),
     (
@@ -101,9 +107,20 @@ pub const HEADERS: &[(&str, Header, &[Part])] = &[
             ("seq", Kind::Number, 32, Some(0)),
             ("ack", Kind::Number, 32, Some(0)),
             ("win", Kind::Number, 16, Some(64_240)),
+            ("doff", Kind::Number, 4, Some(5)),
+            ("csum", Kind::Number, 16, None),
         ],
     ),
-    ("udp", Header::Udp, &[("src", Kind::Number, 16, Some(40_000)), ("dst", Kind::Number, 16, Some(53))]),
+    (
+        "udp",
+        Header::Udp,
+        &[
+            ("src", Kind::Number, 16, Some(40_000)),
+            ("dst", Kind::Number, 16, Some(53)),
+            ("len", Kind::Number, 16, None),
+            ("csum", Kind::Number, 16, None),
+        ],
+    ),
     (
         "sctp",
         Header::Sctp,
@@ -111,6 +128,7 @@ pub const HEADERS: &[(&str, Header, &[Part])] = &[
             ("src", Kind::Number, 16, Some(40_000)),
             ("dst", Kind::Number, 16, Some(2_905)),
             ("tag", Kind::Number, 32, Some(0)),
+            ("csum", Kind::Number, 32, None),
         ],
     ),
     (
@@ -121,6 +139,7 @@ pub const HEADERS: &[(&str, Header, &[Part])] = &[
             ("code", Kind::Number, 8, Some(0)),
             ("id", Kind::Number, 16, Some(1)),
             ("seq", Kind::Number, 16, Some(1)),
+            ("csum", Kind::Number, 16, None),
         ],
     ),
     (
@@ -131,6 +150,7 @@ pub const HEADERS: &[(&str, Header, &[Part])] = &[
             ("code", Kind::Number, 8, Some(0)),
             ("id", Kind::Number, 16, Some(1)),
             ("seq", Kind::Number, 16, Some(1)),
+            ("csum", Kind::Number, 16, None),
         ],
     ),
 ];

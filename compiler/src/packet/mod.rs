@@ -3,11 +3,13 @@
 //! Layers stand outermost first; without `eth` at the front there is one all the same. What is not given has a value that
 //! makes a plain packet; types, protocols, lengths and checksums follow from what comes behind. Frames are padded to 60
 //! bytes, but those that begin with `hex("…")`, which are taken as they are. Never reads what it has written.
-//! [`headers`] has the headers and their parts, [`read`] checks what is written, [`encode`] makes the bytes.
+//! [`headers`] has the headers and their parts, [`read`] checks what is written, [`encode`] makes the bytes, [`show`] tells
+//! what is in a frame.
 
 mod encode;
 mod headers;
 mod read;
+mod show;
 
 use crate::ast::Packet;
 use crate::constant::{Constant, Lookup};
@@ -16,6 +18,7 @@ use crate::source::{Sources, Span};
 use crate::suggest::closest;
 use headers::Header;
 use read::Reader;
+pub use show::show;
 
 /// Bytes of a frame without padding.
 const MIN_FRAME: usize = 60;
@@ -123,6 +126,23 @@ mod tests {
         assert!(frame("eth(type = 0x88cc) / \"a\"").starts_with("02000000000202000000000188cc61"));
         // An error message holds the packet it is about.
         assert!(frame("ipv4() / icmp(type = 3, code = 1) / ipv4(src = 10.0.0.1) / udp()").contains("0a000001c0000202"));
+    }
+
+    #[test]
+    fn lengths_and_checksums_can_be_wrong() {
+        assert!(
+            frame("ipv4(len = 19, ihl = 6, version = 5, csum = 0xbeef)").contains(
+                "080056000013000000004\
+             0fdbeef"
+                    .replace(' ', "")
+                    .as_str()
+            )
+        );
+        assert!(frame("ipv6(len = 65535, version = 4)").contains("86dd40000000ffff"));
+        assert!(frame("ipv4() / udp(len = 7, csum = 0)").contains("9c40003500070000"));
+        assert!(frame("ipv4() / tcp(doff = 15, csum = 1)").contains("f002faf000010000"));
+        assert!(frame("ipv4() / icmp(csum = 0x1234)").contains("08001234"));
+        assert!(frame("ipv4() / sctp(csum = 0x01020304)").contains("9c400b590000000001020304"));
     }
 
     #[test]

@@ -146,6 +146,20 @@ impl Context<'_, '_> {
         Some(Spanned::new(self.string(string.as_str(), span)?, span))
     }
 
+    /// `send 3 PORT packet;`
+    pub fn send_step(&mut self, pairs: Pairs<'_, Rule>) -> Option<Step> {
+        let count = self.count(pairs.clone());
+        let (port, packet) = self.send(pairs)?;
+        Some(Step::Send { count, port, packet })
+    }
+
+    /// How often, if that is given; what does not fit is as much as there is.
+    fn count(&self, mut pairs: Pairs<'_, Rule>) -> Option<Spanned<u64>> {
+        let digits = pairs.find(|p| p.as_rule() == Rule::digits)?;
+        let count = digits.as_str().replace('_', "").parse().unwrap_or(u64::MAX);
+        Some(Spanned::new(count, self.span(&digits)))
+    }
+
     /// `send PORT packet;`, or `PORT: packet`.
     pub fn send(&mut self, pairs: Pairs<'_, Rule>) -> Option<(Name, Packet)> {
         let (mut port, mut packet) = (None, None);
@@ -177,9 +191,25 @@ impl Context<'_, '_> {
         Some(Packet { layers: layers.collect::<Option<_>>()? })
     }
 
-    /// `expect a, b;`
-    pub fn expect(&mut self, pairs: Pairs<'_, Rule>) -> Step {
-        Step::Expect(pairs.filter(|p| p.as_rule() == Rule::name).map(|p| self.name(&p)).collect())
+    /// `expect a, drop(policy), 3 b where ip.ttl == 63;`
+    pub fn expect(&mut self, pairs: Pairs<'_, Rule>) -> Option<Step> {
+        let ends = pairs.filter(|p| p.as_rule() == Rule::expected).map(|pair| {
+            let span = self.span(&pair);
+            let count = self.count(pair.clone().into_inner());
+            let (mut name, mut reason, mut like) = (None, None, None);
+            for part in pair.into_inner() {
+                match part.as_rule() {
+                    Rule::name => name = Some(self.name(&part)),
+                    Rule::reason => reason = part.into_inner().find(|p| p.as_rule() == Rule::name),
+                    Rule::expr => like = Some(ast::Like::Where(self.expr(part)?)),
+                    Rule::packet => like = Some(ast::Like::Equal(self.packet(part)?)),
+                    _ => {}
+                }
+            }
+            let reason = reason.map(|reason| self.name(&reason));
+            Some(Spanned::new(ast::Expected { count, name: name?, reason, like }, span))
+        });
+        Some(Step::Expect(ends.collect::<Option<_>>()?))
     }
 
     /// `after 61 s;`

@@ -16,9 +16,7 @@ pub use cut::ITEM_WORDS;
 pub use expr::{MAX_CHAIN, address};
 pub use grammar::list;
 
-use crate::ast::{
-    Action, ActionDecl, Const, Extern, Item, Name, Packet, Pipeline, Setting, Spanned, Step, Table, Test,
-};
+use crate::ast::{Action, ActionDecl, Const, Extern, Item, Name, Packet, Pipeline, Setting, Spanned, Table, Test};
 use crate::diag::Diagnostic;
 use crate::source::Span;
 use cut::{Block, Cutter, Piece};
@@ -263,10 +261,8 @@ impl<'a> Parser<'a, '_, '_> {
         for inner in self.pieces(&body, false) {
             let span = Span::new(self.context.file, inner.range.clone());
             let step = match inner.word {
-                "send" => self.statement(Rule::send_stmt, &inner, |c, pairs| {
-                    c.send(pairs).map(|(port, packet)| Step::Send { port, packet })
-                }),
-                "expect" => self.statement(Rule::expect_stmt, &inner, |c, pairs| Some(c.expect(pairs))),
+                "send" => self.statement(Rule::send_stmt, &inner, |c, pairs| c.send_step(pairs)),
+                "expect" => self.statement(Rule::expect_stmt, &inner, |c, pairs| c.expect(pairs)),
                 "after" => self.statement(Rule::after_stmt, &inner, |c, pairs| c.after(pairs)),
                 _ => {
                     self.error("syntax", "expected `send`, `expect` or `after`", &inner, "not a step of a test");
