@@ -176,6 +176,7 @@ mod tests {
             vars: 0,
             points: 0,
             vlan_limit: 1,
+            externs: vec![],
         };
         let outcome =
             Outcome { outputs: vec![(0, vec![0xab]), (1, vec![0x02]), (1, vec![0x01, 0xff])], ..Outcome::default() };

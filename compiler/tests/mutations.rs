@@ -1,118 +1,16 @@
 //! Random changes to the corpus: whatever the text is, the front end ends with a program or with messages that point into
 //! it, and what it can parse it can print and parse again.
 
-use std::fs;
-use std::path::Path;
-use std::sync::LazyLock;
+mod mutate;
 
+use mutate::{PIPES as CORPUS, TOKENS, boundary};
 use pipec_compiler::diag::{has_errors, render_all};
 use pipec_compiler::source::Sources;
 use pipec_compiler::{parse, print};
 use proptest::prelude::*;
 
-/// Every program of the corpus, good and bad.
-static CORPUS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pipelines");
-    let mut paths: Vec<_> = [root.clone(), root.join("bad")]
-        .iter()
-        .flat_map(|folder| fs::read_dir(folder).expect("the corpus"))
-        .map(|entry| entry.expect("a file").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "pipe"))
-        .collect();
-    paths.sort();
-    paths.iter().map(|path| fs::read_to_string(path).expect("text")).collect()
-});
-
-/// Things that a change may put in.
-const TOKENS: &[&str] = &[
-    " ",
-    "\n",
-    ";",
-    ",",
-    "{",
-    "}",
-    "(",
-    ")",
-    "=>",
-    "==",
-    "!=",
-    "!",
-    "&&",
-    "||",
-    "|",
-    "&",
-    "+",
-    "-",
-    "/",
-    "..=",
-    "in",
-    "=",
-    "<",
-    ">=",
-    ":",
-    ".",
-    "\"",
-    "\\",
-    "/*",
-    "*/",
-    "//",
-    "0",
-    "1",
-    "65536",
-    "0xff",
-    "340282366920938463463374607431768211456",
-    "10.0.0.0/8",
-    "02:00:00:00:00:01",
-    "2001:db8::/32",
-    "::",
-    "ip",
-    "tcp",
-    "vlan.vid",
-    "ip.ttl",
-    "ct.new",
-    "ct.trk",
-    "in_port",
-    "priority",
-    "else",
-    "goto",
-    "call",
-    "clone",
-    "drop",
-    "exit",
-    "normal",
-    "dec_ttl",
-    "ct(commit)",
-    "output(lan)",
-    "lan",
-    "table",
-    "start",
-    "action",
-    "test",
-    "send",
-    "expect",
-    "after",
-    "set",
-    "const",
-    "var",
-    "u16",
-    "ipv4(",
-    "hex(",
-    "é",
-    "\u{0}",
-    "\t",
-];
-
 /// One change: what, where, how long, with which token or program.
 type Change = (u8, prop::sample::Index, u8, prop::sample::Index);
-
-/// The nearest place before `at` that is not inside a character.
-fn boundary(text: &str, mut at: usize) -> usize {
-    at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
 
 fn change(text: &mut String, (kind, place, length, other): &Change) {
     let start = boundary(text, place.index(text.len() + 1));

@@ -8,12 +8,13 @@ use crate::source::Span;
 
 /// Warns of tables and rules that are not reached. Rules of `known` have a warning already that says why.
 pub fn check(input: &Input, shadows: &Shadows, known: &[(usize, usize)], diagnostics: &mut Vec<Diagnostic>) {
+    let ways = ways_in(input);
     for (index, table) in input.program.tables.iter().enumerate() {
         if input.flow.enters[index].is_empty() {
             let message = format!("no packet gets to the table `{}`", table.name);
             let diagnostic =
                 Diagnostic::warning("unreachable-table", message, input.table_span(index), "never reached");
-            diagnostics.push(match way_in(input, index) {
+            diagnostics.push(match ways[index] {
                 Some(span) => diagnostic.label(span, "this rule would go there, but never matches"),
                 None => diagnostic.help(format!("go there by `goto {0}` or `call {0}`, or remove it", table.name)),
             });
@@ -32,7 +33,7 @@ pub fn check(input: &Input, shadows: &Shadows, known: &[(usize, usize)], diagnos
         let diagnostic =
             Diagnostic::warning("unreachable-rule", message, input.cond_span(table, rule), "never matches");
         let name = &input.program.tables[table].name;
-        diagnostics.push(match (at.tried.is_empty(), way_in(input, table)) {
+        diagnostics.push(match (at.tried.is_empty(), ways[table]) {
             (true, _) => diagnostic.help("rules before it take all packets: remove it, or put it before them"),
             (false, Some(span)) => diagnostic.label(span, format!("packets get to `{name}` from here")),
             (false, None) => diagnostic,
@@ -40,12 +41,16 @@ pub fn check(input: &Input, shadows: &Shadows, known: &[(usize, usize)], diagnos
     }
 }
 
-/// The first rule that goes to or calls a table.
-fn way_in(input: &Input, table: usize) -> Option<Span> {
-    let (from, rule) = input.rules().find(|&(from, rule)| {
-        let mut found = false;
-        targets(&input.rule(from, rule).actions, &mut |target| found |= usize::from(target.0) == table);
-        found && from != table
-    })?;
-    Some(input.cond_span(from, rule))
+/// For each table, the condition of the first rule of another one that goes to or calls it.
+fn ways_in(input: &Input) -> Vec<Option<Span>> {
+    let mut ways = vec![None; input.program.tables.len()];
+    for (from, rule) in input.rules() {
+        targets(&input.rule(from, rule).actions, &mut |target| {
+            let target = usize::from(target.0);
+            if from != target {
+                ways[target].get_or_insert_with(|| input.cond_span(from, rule));
+            }
+        });
+    }
+    ways
 }
