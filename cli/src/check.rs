@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use pipec_runtime::host::{self, print};
+use pipec_runtime::host::print;
 
 use crate::failure::Failure;
+use crate::messages;
 use crate::program;
 
 /// Check programs and show what is wrong
@@ -28,7 +29,7 @@ pub fn check(args: &Args, color: bool) -> Result<(), Failure> {
                 print(&format!("{}: good: {}, {counts}\n", file.display(), program.name))?;
             }
             Err(Failure::Error(error)) if args.files.len() > 1 => {
-                host::tell(&format!("error: {error}"));
+                messages::failure(&error);
                 failed = failed.max(Some(error.status()));
             }
             Err(Failure::Told(status)) => failed = failed.max(Some(status)),

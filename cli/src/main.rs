@@ -5,10 +5,14 @@
 mod build;
 mod bundle;
 mod check;
+mod completions;
+mod dump;
 mod engine;
 mod externs;
 mod failure;
 mod files;
+mod fmt;
+mod messages;
 mod probe;
 mod program;
 mod replay;
@@ -39,6 +43,10 @@ struct Cli {
     #[arg(long = "extern", global = true, value_name = "FILE.rs")]
     externs: Option<std::path::PathBuf>,
 
+    /// How to show messages about programs
+    #[arg(long, global = true, value_name = "FORMAT", value_enum, default_value_t)]
+    message_format: messages::Format,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -51,6 +59,10 @@ enum Command {
     Build(build::Args),
     Test(test::Args),
     Trace(trace::Args),
+    Fmt(fmt::Args),
+    Dump(dump::Args),
+    Completions(completions::Args),
+    Man(completions::ManArgs),
 }
 
 /// When to colour diagnostics.
@@ -83,6 +95,7 @@ fn main() -> ExitCode {
         Err(error) => return pipec_runtime::host::finish(Err(error)),
     }
     let cli = Cli::parse();
+    messages::choose(cli.message_format);
     let color = cli.color.wanted();
     files::search_path(cli.include);
     cli.externs.into_iter().for_each(externs::set);
@@ -93,12 +106,12 @@ fn main() -> ExitCode {
         Command::Build(args) => build::build(&args, color),
         Command::Test(args) => test::test(&args, color),
         Command::Trace(args) => trace::trace(&args, color),
+        Command::Fmt(args) => fmt::fmt(&args, color),
+        Command::Dump(args) => dump::dump(&args, color),
+        Command::Completions(args) => completions::completions(&args),
+        Command::Man(args) => completions::man(&args),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Told(status)) => ExitCode::from(status),
-        Err(Failure::Error(error)) => pipec_runtime::host::finish(Err(error)),
-    }
+    messages::finish(result)
 }
 
 #[cfg(test)]

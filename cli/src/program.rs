@@ -5,14 +5,14 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use pipec_compiler::diag::{self, Diagnostic, Severity};
+use pipec_compiler::diag;
 use pipec_compiler::hir::Program;
 use pipec_compiler::source::Sources;
 use pipec_runtime::error::system;
-use pipec_runtime::host;
 
 use crate::failure::Failure;
 use crate::files::Files;
+use crate::messages;
 
 /// A program that can be compiled.
 pub struct Loaded {
@@ -29,27 +29,15 @@ pub fn load(path: &Path, ports: &[u32], color: bool) -> Result<Loaded, Failure> 
     let mut sources = Sources::with_loader(Arc::new(Files));
     let file = sources.add(name, text);
     let (program, diagnostics) = pipec_compiler::front(&mut sources, file, ports);
-    tell(&diagnostics, &sources, color);
+    messages::tell(&diagnostics, &sources, color);
     match program {
         Some(program) if !diag::has_errors(&diagnostics) => Ok(Loaded { sources, program: Arc::new(program) }),
         _ => Err(Failure::Told(2)),
     }
 }
 
-/// Prints diagnostics, and how many errors there are.
-pub fn tell(diagnostics: &[Diagnostic], sources: &Sources, color: bool) {
-    if diagnostics.is_empty() {
-        return;
-    }
-    host::tell(diag::render_all(diagnostics, sources, color).trim_end());
-    match diagnostics.iter().filter(|d| d.severity == Severity::Error).count() {
-        0 => {}
-        1 => host::tell("1 error"),
-        n => host::tell(&format!("{n} errors")),
-    }
-}
-
-fn read(path: &Path) -> Result<String, Failure> {
+/// The text of a program.
+pub fn read(path: &Path) -> Result<String, Failure> {
     let bytes = if path == Path::new("-") {
         let mut bytes = Vec::new();
         std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
@@ -72,7 +60,7 @@ fn read(path: &Path) -> Result<String, Failure> {
 }
 
 /// The name of a source, which says its language.
-fn name(path: &Path, text: &str) -> Result<String, Failure> {
+pub fn name(path: &Path, text: &str) -> Result<String, Failure> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("pipe" | "flows") => Ok(path.display().to_string()),
         _ if path == Path::new("-") || path.starts_with("/dev") || path.starts_with("/proc") => {

@@ -11,11 +11,12 @@ use pipec_compiler::hir::{PortId, Step, Test};
 use pipec_compiler::packet::show;
 use pipec_compiler::source::Span;
 use pipec_runtime::Engine;
-use pipec_runtime::host::{self, print};
+use pipec_runtime::host::print;
 use pipec_runtime::offline::Offline;
 
 use crate::engine::EngineName;
 use crate::failure::Failure;
+use crate::messages;
 use crate::probe::Probes;
 use crate::program::{self, Loaded};
 use crate::rules;
@@ -46,7 +47,7 @@ pub fn test(args: &Args, color: bool) -> Result<(), Failure> {
             let failures = run_all(&loaded, test, &engines);
             let verdict = if failures.is_empty() { "ok" } else { "FAILED" };
             print(&format!("{}: {}: {verdict} ({})\n", file.display(), test.name, names.join(", ")))?;
-            failures.iter().for_each(|failure| host::tell(&failure.render(&loaded.sources, color)));
+            messages::show(&failures, &loaded.sources, color);
             if failures.is_empty() { passed += 1 } else { failed += 1 }
         }
     }
@@ -61,7 +62,7 @@ fn engines(wanted: Option<EngineName>, loaded: &Loaded) -> Result<Vec<(EngineNam
     }
     let mut names: Vec<EngineName> = wanted.map_or(EngineName::ALL.to_vec(), |name| vec![name]);
     if wanted.is_none() && !crate::build::library::rustc_is_installed() {
-        host::tell("note: rustc is not installed; the engine rust is left out");
+        messages::note("rustc is not installed; the engine rust is left out");
         names.retain(|name| *name != EngineName::Rust);
     }
     names.into_iter().map(|name| Ok((name, name.load(loaded)?))).collect()

@@ -20,6 +20,7 @@ use pipec_runtime::offline::{Offline, Outcome};
 
 use crate::engine::with_externs;
 use crate::failure::Failure;
+use crate::messages;
 use crate::program::{self, Loaded};
 use crate::rules;
 
@@ -91,7 +92,7 @@ fn packet(loaded: &Loaded, text: &str, color: bool) -> Result<(PortId, Vec<u8>),
     let mut sources = Sources::default();
     let parsed = parse_packet(&mut sources, &format!("{stand_in}:{packet}"));
     let (_, frame) = parsed.map_err(|diagnostics| {
-        program::tell(&diagnostics, &sources, color);
+        messages::tell(&diagnostics, &sources, color);
         Failure::Told(2)
     })?;
     Ok((port, frame))

@@ -6,7 +6,7 @@
 use crate::source::Span;
 
 /// A part of the tree and its place.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Spanned<T> {
     /// The part.
     pub node: T,
@@ -18,6 +18,13 @@ impl<T> Spanned<T> {
     /// A part at a place.
     pub fn new(node: T, span: Span) -> Spanned<T> {
         Spanned { node, span }
+    }
+}
+
+impl<T: std::fmt::Debug> std::fmt::Debug for Spanned<T> {
+    /// What it says, not where.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.node.fmt(f)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The compiler: from the text of a program to generated Rust or machine code.
 //!
-//! A module imports only from modules before it in this order: `source diag field suggest`, `ast`, `parse`, `uses print constant`,
-//! `packet`, `hir`, `flows`, `resolve`, `check`, `eval`, `expect`, `plan`, `backend`. [`eval`] is the reference meaning and shares no code
+//! A module imports only from modules before it in this order: `source show token diag field suggest`, `ast`, `parse`,
+//! `format uses print constant`, `packet`, `hir`, `flows`, `resolve`, `check`, `eval`, `expect`, `plan`, `backend`. [`eval`] is the reference meaning and shares no code
 //! with `plan` and `backend`.
 
 pub mod ast;
@@ -14,15 +14,18 @@ pub mod eval;
 pub mod expect;
 pub mod field;
 pub mod flows;
+pub mod format;
 pub mod hir;
 pub mod packet;
 pub mod parse;
 pub mod plan;
 pub mod print;
 pub mod resolve;
+pub mod show;
 pub mod source;
 mod suggest;
 mod uses;
+pub mod token;
 
 use diag::Diagnostic;
 use source::Sources;

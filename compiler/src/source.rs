@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A place in a source file, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Span {
     /// Which file: an index into [`Sources`].
     pub file: u16,
@@ -15,6 +15,13 @@ pub struct Span {
     pub start: u32,
     /// Behind the last byte.
     pub end: u32,
+}
+
+impl std::fmt::Debug for Span {
+    /// `file:start..end`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}..{}", self.file, self.start, self.end)
+    }
 }
 
 impl Span {

@@ -217,6 +217,13 @@ impl Scanner<'_, '_> {
     }
 }
 
+impl Block {
+    /// Its bytes, without the brackets around them.
+    pub fn bytes(&self) -> Range<usize> {
+        self.bytes.clone()
+    }
+}
+
 impl<'a> Cutter<'a> {
     /// The whole file, without a byte order mark.
     pub fn file(&self) -> Block {

@@ -5,7 +5,7 @@
 //! name is looked up here.
 
 mod build;
-mod cut;
+pub(crate) mod cut;
 mod expr;
 mod grammar;
 

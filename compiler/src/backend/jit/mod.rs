@@ -23,14 +23,21 @@ use crate::plan::Plan;
 /// # Errors
 /// When Cranelift does not know this machine, or refuses what we made (which would be our fault).
 pub fn compile(plan: &Plan) -> Result<Jit, Error> {
-    compile_showing(plan, &mut |_| {})
+    build(plan, None)
 }
 
-/// [`compile`], with the CLIF of every function shown to `show`.
+/// [`compile`], with every function shown to `show`, the entry first: its CLIF, and its machine code as assembly.
 ///
 /// # Errors
 /// As [`compile`].
-pub fn compile_showing(plan: &Plan, show: &mut dyn FnMut(&str)) -> Result<Jit, Error> {
+pub fn compile_showing(plan: &Plan, show: &mut Show<'_>) -> Result<Jit, Error> {
+    build(plan, Some(show))
+}
+
+/// What is shown a function: CLIF and assembly.
+pub type Show<'s> = dyn FnMut(&str, &str) + 's;
+
+fn build(plan: &Plan, mut show: Option<&mut Show<'_>>) -> Result<Jit, Error> {
     let mut module = code::new_module()?;
     let ct_points: Box<[CtPoint]> = plan.ct_points.clone().into();
     let entry_signature = entry::signature(&module);
@@ -55,8 +62,13 @@ pub fn compile_showing(plan: &Plan, show: &mut dyn FnMut(&str)) -> Result<Jit, E
         }
         builder.seal_all_blocks();
         builder.finalize(module.target_config());
-        show(&context.func.display().to_string());
+        context.set_disasm(show.is_some());
+        let clif = show.is_some().then(|| context.func.display().to_string());
         module.define_function(id, &mut context)?;
+        if let (Some(show), Some(clif)) = (&mut show, clif) {
+            let asm = context.compiled_code().and_then(|code| code.vcode.clone());
+            show(&clif, &asm.unwrap_or_default());
+        }
         module.clear_context(&mut context);
     }
     module.finalize_definitions()?;
