@@ -61,7 +61,8 @@ fn one(file: &Path, check: bool, color: bool) -> Result<(), Failure> {
             return Err(Failure::Told(2));
         }
         Err(format::Error::Different) => {
-            let message = "the layout would change the program, so it is left alone; this is a defect of pipec, please report it";
+            let message =
+                "the layout would change the program, so it is left alone; this is a defect of pipec, please report it";
             return Err(Failure::environment(format!("{}: {message}", file.display())));
         }
     };

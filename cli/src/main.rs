@@ -12,6 +12,7 @@ mod externs;
 mod failure;
 mod files;
 mod fmt;
+mod lsp;
 mod messages;
 mod probe;
 mod program;
@@ -24,8 +25,6 @@ mod trace;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-
-use crate::failure::Failure;
 
 /// Compiles OpenFlow-like table programs into dataplanes, and runs them
 #[derive(Parser)]
@@ -61,6 +60,7 @@ enum Command {
     Trace(trace::Args),
     Fmt(fmt::Args),
     Dump(dump::Args),
+    Lsp(lsp::Args),
     Completions(completions::Args),
     Man(completions::ManArgs),
 }
@@ -107,6 +107,7 @@ fn main() -> ExitCode {
         Command::Test(args) => test::test(&args, color),
         Command::Trace(args) => trace::trace(&args, color),
         Command::Fmt(args) => fmt::fmt(&args, color),
+        Command::Lsp(args) => lsp::lsp(&args),
         Command::Dump(args) => dump::dump(&args, color),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => completions::man(&args),

@@ -1,7 +1,8 @@
 //! The compiler: from the text of a program to generated Rust or machine code.
 //!
 //! A module imports only from modules before it in this order: `source show token diag field suggest`, `ast`, `parse`,
-//! `format uses print constant`, `packet`, `hir`, `flows`, `resolve`, `check`, `eval`, `expect`, `plan`, `backend`. [`eval`] is the reference meaning and shares no code
+//! `format uses print constant`, `packet`, `hir`, `flows`, `resolve`, `editor`, `check`, `eval`, `expect`, `plan`, `backend`.
+//! [`eval`] is the reference meaning and shares no code
 //! with `plan` and `backend`.
 
 pub mod ast;
@@ -10,6 +11,7 @@ pub mod check;
 mod constant;
 mod describe;
 pub mod diag;
+pub mod editor;
 pub mod eval;
 pub mod expect;
 pub mod field;

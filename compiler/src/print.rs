@@ -1,7 +1,7 @@
 //! From the tree back to text, in one canonical form: parsing it again gives the same tree.
 //!
-//! Four spaces a level, a statement a line, parentheses only where the precedence of operators needs them. Comments are not
-//! in the tree, so they are not in the text either.
+//! Parentheses only where the precedence of operators needs them; the layout is that of [`format`](crate::format). Comments are
+//! not in the tree, so they are not in the text either.
 
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -23,7 +23,8 @@ pub fn pipeline(pipeline: &Pipeline) -> String {
         print_item(item, &mut out);
         before = Some(item);
     }
-    out + "}\n"
+    out.push_str("}\n");
+    crate::format::layout(&out).unwrap_or(out)
 }
 
 /// A rule on one line, without the semicolon.

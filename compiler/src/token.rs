@@ -51,8 +51,8 @@ fn token(rest: &str, first: char) -> (Kind, usize) {
     if rest.starts_with("//") {
         return (Kind::Comment, rest.find('\n').unwrap_or(rest.len()));
     }
-    if rest.starts_with("/*") {
-        return (Kind::Comment, rest[2..].find("*/").map_or(rest.len(), |end| end + 4));
+    if let Some(comment) = rest.strip_prefix("/*") {
+        return (Kind::Comment, comment.find("*/").map_or(rest.len(), |end| end + 4));
     }
     if first == '"' {
         return (Kind::Text, string(rest));
@@ -131,10 +131,30 @@ mod tests {
 
     #[test]
     fn tokens_are_those_of_the_grammar() {
-        let text = "ip.src in 10.0.0.0/8=>a = fe80::1, 02:00:00:00:00:01..=x;// c\n\"a\\\"b // c\"/* d */ 60s 1_0..=0x2f";
+        let text =
+            "ip.src in 10.0.0.0/8=>a = fe80::1, 02:00:00:00:00:01..=x;// c\n\"a\\\"b // c\"/* d */ 60s 1_0..=0x2f";
         let expected = [
-            "ip.src", "in", "10.0.0.0", "/", "8", "=>", "a", "=", "fe80::1", ",", "02:00:00:00:00:01", "..=", "x", ";",
-            "// c", "\"a\\\"b // c\"", "/* d */", "60s", "1_0", "..=", "0x2f",
+            "ip.src",
+            "in",
+            "10.0.0.0",
+            "/",
+            "8",
+            "=>",
+            "a",
+            "=",
+            "fe80::1",
+            ",",
+            "02:00:00:00:00:01",
+            "..=",
+            "x",
+            ";",
+            "// c",
+            "\"a\\\"b // c\"",
+            "/* d */",
+            "60s",
+            "1_0",
+            "..=",
+            "0x2f",
         ];
         assert_eq!(cut(text), expected);
         assert_eq!(cut("a: u16 ipv4. LOW..=HIGH é"), ["a", ":", "u16", "ipv4.", "LOW", "..=", "HIGH", "é"]);

@@ -154,3 +154,9 @@ pub const HEADERS: &[(&str, Header, &[Part])] = &[
         ],
     ),
 ];
+
+/// Names of the parts of a header; none for what is no header.
+pub fn parts(header: &str) -> impl Iterator<Item = &'static str> {
+    let known = HEADERS.iter().find(|(name, ..)| *name == header);
+    known.into_iter().flat_map(|(_, _, parts)| parts.iter().map(|(name, ..)| *name))
+}

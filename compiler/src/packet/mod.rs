@@ -11,6 +11,8 @@ mod headers;
 mod read;
 mod show;
 
+pub use headers::parts;
+
 use crate::ast::Packet;
 use crate::constant::{Constant, Lookup};
 use crate::diag::Diagnostic;

@@ -17,6 +17,8 @@ mod table;
 mod test;
 mod value;
 
+pub use built_in::names as built_in_actions;
+
 use std::collections::HashSet;
 use std::rc::Rc;
 
