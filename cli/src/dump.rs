@@ -68,7 +68,7 @@ pub fn dump(args: &Args, color: bool) -> Result<(), Failure> {
             let plan = plan(&loaded.program);
             show(&plan.functions[function(&plan, name)?])
         }
-        (Stage::Rust, None) => library::source(&loaded.program),
+        (Stage::Rust, None) => library::source(&loaded.program)?,
         (Stage::Rust, Some(_)) => return Err(Failure::usage("--table goes with every stage but rust")),
         (Stage::Clif | Stage::Asm | Stage::Ast, name) => machine_code(args.stage, &plan(&loaded.program), name)?,
     };
