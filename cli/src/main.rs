@@ -6,12 +6,16 @@ mod build;
 mod bundle;
 mod check;
 mod completions;
+mod coverage;
+mod diff;
 mod dump;
 mod engine;
+mod explain;
 mod externs;
 mod failure;
 mod files;
 mod fmt;
+mod graph;
 mod lsp;
 mod messages;
 mod probe;
@@ -63,6 +67,9 @@ enum Command {
     Lsp(lsp::Args),
     Completions(completions::Args),
     Man(completions::ManArgs),
+    Explain(explain::Args),
+    Graph(graph::Args),
+    Diff(diff::Args),
 }
 
 /// When to colour diagnostics.
@@ -111,6 +118,9 @@ fn main() -> ExitCode {
         Command::Dump(args) => dump::dump(&args, color),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => completions::man(&args),
+        Command::Diff(args) => diff::diff(&args, color),
+        Command::Graph(args) => graph::graph(&args, color),
+        Command::Explain(args) => explain::explain(&args, color),
     };
     messages::finish(result)
 }

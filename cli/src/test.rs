@@ -11,9 +11,10 @@ use pipec_compiler::hir::{PortId, Step, Test};
 use pipec_compiler::packet::show;
 use pipec_compiler::source::Span;
 use pipec_runtime::Engine;
-use pipec_runtime::host::print;
+use pipec_runtime::host::{self, print};
 use pipec_runtime::offline::Offline;
 
+use crate::coverage;
 use crate::engine::EngineName;
 use crate::failure::Failure;
 use crate::messages;
@@ -31,6 +32,9 @@ pub struct Args {
     /// Run them on this engine only [default: on all; rust only where rustc is installed]
     #[arg(long, value_enum)]
     engine: Option<EngineName>,
+
+    #[command(flatten)]
+    coverage: coverage::CoverageArgs,
 }
 
 /// A moment to begin at; which one does not matter.
@@ -39,6 +43,7 @@ const START_NS: u64 = 1_000_000_000_000;
 /// Runs the tests of each file; fails with status 1 when any test does.
 pub fn test(args: &Args, color: bool) -> Result<(), Failure> {
     let (mut passed, mut failed) = (0, 0);
+    let mut programs = Vec::new();
     for file in &args.files {
         let loaded = program::load(file, &[], color)?;
         let engines = engines(args.engine, &loaded)?;
@@ -46,13 +51,24 @@ pub fn test(args: &Args, color: bool) -> Result<(), Failure> {
         for test in &loaded.program.tests {
             let failures = run_all(&loaded, test, &engines);
             let verdict = if failures.is_empty() { "ok" } else { "FAILED" };
-            print(&format!("{}: {}: {verdict} ({})\n", file.display(), test.name, names.join(", ")))?;
+            say(args, &format!("{}: {}: {verdict} ({})\n", file.display(), test.name, names.join(", ")))?;
             messages::show(&failures, &loaded.sources, color);
             if failures.is_empty() { passed += 1 } else { failed += 1 }
         }
+        programs.push(loaded);
     }
-    print(&format!("{passed} passed, {failed} failed\n"))?;
-    if failed > 0 { Err(Failure::Told(1)) } else { Ok(()) }
+    say(args, &format!("{passed} passed, {failed} failed\n"))?;
+    let short = coverage::report(&args.coverage, &programs)?;
+    if failed > 0 || short > 0 { Err(Failure::Told(1)) } else { Ok(()) }
+}
+
+/// Says a result, beside coverage if that is for a program.
+fn say(args: &Args, text: &str) -> Result<(), Failure> {
+    if coverage::takes_output(&args.coverage) {
+        host::tell(text.trim_end());
+        return Ok(());
+    }
+    Ok(print(text)?)
 }
 
 /// The engines to test on.

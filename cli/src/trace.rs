@@ -3,16 +3,19 @@
 //! In: a program and packets. Out: a text: tables entered, rules taken with their places, actions and what they changed,
 //! what came out. The packets of one command see each other's connections. The reference interpreter runs them.
 
+mod json;
+mod outcome;
+mod packets;
+
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pipec_abi::{Burst, CtPoint, Ctx, Env, Flow, ct::state};
 use pipec_compiler::eval::{Eval, Event};
-use pipec_compiler::field::Kind;
-use pipec_compiler::hir::{Place, PortId, Space};
-use pipec_compiler::packet::parse_packet;
-use pipec_compiler::source::Sources;
+use pipec_compiler::hir::{Cond, Place, PortId, Program, Rule};
+use pipec_compiler::packet::describe;
+use pipec_compiler::words;
 use pipec_runtime::Engine;
 use pipec_runtime::engine::Interpret;
 use pipec_runtime::host::print;
@@ -20,7 +23,6 @@ use pipec_runtime::offline::{Offline, Outcome};
 
 use crate::engine::with_externs;
 use crate::failure::Failure;
-use crate::messages;
 use crate::program::{self, Loaded};
 use crate::rules;
 
@@ -33,8 +35,28 @@ pub struct Args {
 
     /// A packet, as in a test: 'PORT: ipv4(src = 10.0.0.1, dst = 8.8.8.8) / udp(dst = 53)', or 'PORT: HEX'; further packets
     /// follow on the same connections
-    #[arg(required = true, value_name = "PACKET")]
+    #[arg(required_unless_present = "pcap", value_name = "PACKET")]
     packets: Vec<String>,
+
+    /// For each table also what its rules see of the packet, and why rules before the one that is taken do not hold
+    #[arg(long)]
+    why: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Take packets of a capture, behind those given as text
+    #[arg(long, value_name = "CAPTURE", requires = "port")]
+    pcap: Option<PathBuf>,
+
+    /// Which packet of the capture, counted from 1 (repeatable, in the order in which they are to be run)
+    #[arg(long = "packet", value_name = "N", requires = "pcap", default_value = "1")]
+    numbers: Vec<u64>,
+
+    /// The port that packets of the capture come in by
+    #[arg(long, value_name = "PORT", requires = "pcap")]
+    port: Option<String>,
 }
 
 /// A moment to begin at; which one does not matter.
@@ -42,24 +64,43 @@ const START_NS: u64 = 1_000_000_000_000;
 
 /// Runs the packets one by one.
 pub fn trace(args: &Args, color: bool) -> Result<(), Failure> {
-    let numbers: Vec<u32> = args.packets.iter().filter_map(|p| p.split_once(':')?.0.trim().parse().ok()).collect();
+    let mut numbers: Vec<u32> = args.packets.iter().filter_map(|p| p.split_once(':')?.0.trim().parse().ok()).collect();
+    numbers.extend(args.port.iter().filter_map(|port| port.parse::<u32>().ok()));
     let loaded = program::load(&args.file, &numbers, color)?;
-    let packets = args.packets.iter().map(|text| packet(&loaded, text, color)).collect::<Result<Vec<_>, _>>()?;
+    let packets = args.packets.iter().map(|text| packets::packet(&loaded, text, color));
+    let mut packets = packets.collect::<Result<Vec<_>, _>>()?;
+    if let (Some(path), Some(port)) = (&args.pcap, &args.port) {
+        let port = packets::find_port(&loaded, port)?;
+        packets.extend(packets::captured(path, &args.numbers)?.into_iter().map(|frame| (port, frame)));
+    }
     let eval = Eval::new(loaded.program.clone());
     let meta = eval.meta();
-    let tracer = Arc::new(Tracer { eval, events: Mutex::default() });
+    let tracer = Arc::new(Tracer { eval, reasons: args.why, events: Mutex::default() });
     let engine = with_externs(Engine::interpreter(meta, tracer.clone()), &loaded.program)?;
     let mut offline = Offline::new(&engine);
     let mut text = String::new();
+    let mut traced = Vec::new();
     for (port, frame) in packets {
         let outcomes = offline.send(START_NS, &[(port.0, &frame)]);
         let events = std::mem::take(&mut *tracer.events.lock().unwrap_or_else(PoisonError::into_inner));
-        let _ = writeln!(text, "{}: {} bytes", port_name(&loaded, port), frame.len()); // writing to a string does not fail
+        if args.json {
+            traced.extend(outcomes.iter().map(|outcome| json::packet(&loaded, port, &frame, &events, outcome)));
+            continue;
+        }
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{}: {} bytes", port_name(&loaded, port), frame.len());
+        if args.why || args.pcap.is_some() {
+            let _ = writeln!(text, "  {}", describe(&frame));
+        }
         Telling { loaded: &loaded, text: &mut text, at: Indent::table(1), calls: vec![], clones: vec![] }
             .events(&events);
         for outcome in &outcomes {
             end(&loaded, &mut text, &frame, outcome);
         }
+    }
+    if args.json {
+        let json = serde_json::to_string_pretty(&serde_json::json!({ "packets": traced }));
+        text = json.map_err(|error| Failure::environment(format!("cannot write JSON: {error}")))? + "\n";
     }
     Ok(print(&text)?)
 }
@@ -67,52 +108,20 @@ pub fn trace(args: &Args, color: bool) -> Result<(), Failure> {
 /// The reference interpreter, which notes what happens.
 struct Tracer {
     eval: Eval,
+    reasons: bool,
     events: Mutex<Vec<Event>>,
 }
 
 impl Interpret for Tracer {
     fn run(&self, env: &mut dyn Env, ctx: &mut Ctx, burst: &mut Burst) {
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        self.eval.run_traced(env, ctx, burst, &mut |event| events.push(event));
+        let mut note = |event| events.push(event);
+        if self.reasons {
+            self.eval.run_explained(env, ctx, burst, &mut note);
+        } else {
+            self.eval.run_traced(env, ctx, burst, &mut note);
+        }
     }
-}
-
-/// `PORT: PACKET`, or `PORT: HEX`.
-fn packet(loaded: &Loaded, text: &str, color: bool) -> Result<(PortId, Vec<u8>), Failure> {
-    let Some((name, packet)) = text.split_once(':') else {
-        let form = "expected PORT: PACKET, such as 'lan: ipv4(dst = 8.8.8.8) / udp(dst = 53)'";
-        return Err(Failure::usage(format!("{text}: {form}")));
-    };
-    let port = find_port(loaded, name.trim())?;
-    if let Some(frame) = hex(packet.trim()) {
-        return Ok((port, frame));
-    }
-    // A port that is a number is no name in the language; another name of that length keeps the places in messages.
-    let stand_in: String = name.chars().map(|c| if c.is_ascii_digit() { 'p' } else { c }).collect();
-    let mut sources = Sources::default();
-    let parsed = parse_packet(&mut sources, &format!("{stand_in}:{packet}"));
-    let (_, frame) = parsed.map_err(|diagnostics| {
-        messages::tell(&diagnostics, &sources, color);
-        Failure::Told(2)
-    })?;
-    Ok((port, frame))
-}
-
-fn find_port(loaded: &Loaded, name: &str) -> Result<PortId, Failure> {
-    let ports = &loaded.program.ports;
-    let by_name = ports.iter().position(|port| port.name == name);
-    let found = by_name.or_else(|| ports.iter().position(|port| port.number.to_string() == name));
-    found.map(|port| PortId(port as u16)).ok_or_else(|| {
-        let names: Vec<String> = ports.iter().map(|port| format!("`{}`", port.name)).collect();
-        Failure::usage(format!("there is no port `{name}` in {}; it has {}", loaded.program.name, names.join(", ")))
-    })
-}
-
-/// The bytes of a frame in hexadecimal digits; they begin with an Ethernet header.
-fn hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text.chars().map(|c| c.to_digit(16).map(|d| d as u8)).collect::<Option<_>>()?;
-    let whole = digits.len() >= 28 && digits.len().is_multiple_of(2);
-    whole.then(|| digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
 fn port_name(loaded: &Loaded, port: PortId) -> &str {
@@ -222,12 +231,23 @@ impl Telling<'_> {
             Event::Reason(reason) => self.action(format!("dropped unless sent: {}", reason.name())),
             Event::Failed(reason) => self.action(format!("given up: {} ({})", reason.name(), reason.describe())),
             Event::End(_) => {}
+            Event::Seen { read, value } => {
+                let (name, value) =
+                    (words::place(&loaded.program, read.place), words::value(&loaded.program, read.place, value));
+                self.say(self.at.table + 1, format!("{name} is {value}"));
+            }
+            Event::Tried { table, rule, atom, value } => {
+                let rule = &loaded.program.table(table).rules[rule];
+                let text = format!("not {}: {}", rules::place(loaded, rule), rule.text.trim_end_matches(';'));
+                self.say(self.at.table + 1, text);
+                self.say(self.at.table + 2, reason_why(&loaded.program, rule, atom, value));
+            }
         }
     }
 
     fn set(&mut self, place: Place, value: u128, before: u128, after: u128) {
-        let name = place_name(self.loaded, place);
-        let show = |value| place_value(place, value);
+        let name = words::place(&self.loaded.program, place);
+        let show = |value| words::value(&self.loaded.program, place, value);
         match before == after && value != after {
             true => self.action(format!("{name} = {}: the packet has no such field, nothing to do", show(value))),
             false => self.action(format!("{name} = {} (was {})", show(after), show(before))),
@@ -237,24 +257,32 @@ impl Telling<'_> {
 
 /// What became of a packet.
 fn end(loaded: &Loaded, text: &mut String, frame: &[u8], outcome: &Outcome) {
-    let mut say = |line: String| {
-        let _ = writeln!(text, "  -> {line}"); // writing to a string does not fail
-    };
+    // Writing to a string does not fail.
+    macro_rules! say {
+        ($line:expr) => {
+            let _ = writeln!(text, "  -> {}", $line);
+        };
+    }
     for (port, sent) in &outcome.outputs {
         let port = port_name(loaded, PortId(*port));
         match sent == frame {
-            true => say(format!("{port}: as it came")),
-            false => say(format!(
-                "{port}: {} bytes: {}",
-                sent.len(),
-                sent.iter().map(|b| format!("{b:02x}")).collect::<String>()
-            )),
+            true => {
+                say!(format!("{port}: as it came"));
+            }
+            false => {
+                let hex: String = sent.iter().map(|b| format!("{b:02x}")).collect();
+                say!(format!("{port}: {} bytes: {hex}", sent.len()));
+                for change in outcome::changes(&loaded.program, frame, sent) {
+                    let side = |side: Option<String>| side.unwrap_or_else(|| "not there".to_string());
+                    let _ = writeln!(text, "     {}: {} -> {}", change.field, side(change.before), side(change.after));
+                }
+            }
         }
     }
     if let Some(reason) = outcome.drop {
-        say(format!("drop: {} ({})", reason.name(), reason.describe().trim_end_matches('.')));
+        say!(format!("drop: {} ({})", reason.name(), reason.describe().trim_end_matches('.')));
     } else if outcome.outputs.is_empty() {
-        say("consumed".to_string());
+        say!("consumed");
     }
 }
 
@@ -293,32 +321,17 @@ fn state_names(bits: u32) -> String {
     if names.is_empty() { "nothing known".to_string() } else { names.join(" ") }
 }
 
-fn place_name(loaded: &Loaded, place: Place) -> String {
-    let range = || format!("[{}..{}]", place.offset, place.offset + u16::from(place.width));
-    match place.space {
-        Space::Field(field) if place == Place::field(field) => field.name().to_string(),
-        Space::Field(field) => field.name().to_string() + &range(),
-        Space::Meta => match loaded.program.variables.iter().find(|variable| variable.place == place) {
-            Some(variable) => variable.name.clone(),
-            None => "metadata".to_string() + &range(),
-        },
-    }
-}
-
-/// A value as programs write it.
-fn place_value(place: Place, value: u128) -> String {
-    let kind = match place.space {
-        Space::Field(field) if place == Place::field(field) => field.kind(),
-        _ => Kind::Flags,
-    };
-    match kind {
-        Kind::Mac => {
-            let bytes = value.to_be_bytes();
-            bytes[10..].iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
+/// Why a rule does not hold, by the first of its tests that does not come out as it should.
+fn reason_why(program: &Program, rule: &Rule, atom: usize, value: u128) -> String {
+    let wanted = words::atom_wanted(&rule.cond, atom);
+    match words::atom(&rule.cond, atom) {
+        Some(test @ Cond::Compare(read, _)) => {
+            let (text, value) = (words::cond(program, test), words::value(program, read.place, value));
+            format!("{}: it is {value}", if wanted { text } else { format!("!({text})") })
         }
-        Kind::Ipv4 => std::net::Ipv4Addr::from(value as u32).to_string(),
-        Kind::Ipv6 => std::net::Ipv6Addr::from(value).to_string(),
-        Kind::Number => value.to_string(),
-        _ => format!("{value:#x}"),
+        Some(Cond::Has(header)) if wanted => format!("{}: the packet has none", header.name()),
+        Some(Cond::Has(header)) => format!("!{}: the packet has one", header.name()),
+        Some(test) => format!("{} is {}", words::cond(program, test), !wanted),
+        None => "it never holds".to_string(),
     }
 }

@@ -1,7 +1,8 @@
 //! The compiler: from the text of a program to generated Rust or machine code.
 //!
 //! A module imports only from modules before it in this order: `source show token diag field suggest`, `ast`, `parse`,
-//! `format uses print constant`, `packet`, `hir`, `flows`, `resolve`, `editor`, `check`, `eval`, `expect`, `plan`, `backend`.
+//! `format uses print constant`, `packet`, `hir`, `words`, `probe`, `flows`, `resolve`, `editor`, `check`, `eval`, `expect`,
+//! `plan`, `backend`, `explain`, `graph`.
 //! [`eval`] is the reference meaning and shares no code
 //! with `plan` and `backend`.
 
@@ -14,20 +15,24 @@ pub mod diag;
 pub mod editor;
 pub mod eval;
 pub mod expect;
+pub mod explain;
 pub mod field;
 pub mod flows;
 pub mod format;
+pub mod graph;
 pub mod hir;
 pub mod packet;
 pub mod parse;
 pub mod plan;
 pub mod print;
+pub mod probe;
 pub mod resolve;
 pub mod show;
 pub mod source;
 mod suggest;
-mod uses;
 pub mod token;
+mod uses;
+pub mod words;
 
 use diag::Diagnostic;
 use source::Sources;

@@ -2,6 +2,7 @@
 
 pub mod binary;
 pub mod book;
+pub mod classifier;
 pub mod corpus;
 pub mod engines;
 pub mod frames;

@@ -2,7 +2,7 @@
 
 use pipec_abi::{CtPoint, CtView, DropReason, Flow, Verdict};
 
-use crate::hir::{Place, PortId, TableId};
+use crate::hir::{Place, PortId, Read, TableId};
 
 /// Something that happened to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,4 +83,22 @@ pub enum Event {
     Failed(DropReason),
     /// The packet is done, and this becomes of it.
     End(Verdict),
+    /// What a rule of the table that was entered last may look at, as it is now. Only where reasons are asked for.
+    Seen {
+        /// What is read.
+        read: Read,
+        /// What it gives.
+        value: u128,
+    },
+    /// A rule of the table was tried before the one that was taken, and does not hold. Only where reasons are asked for.
+    Tried {
+        /// The table.
+        table: TableId,
+        /// The rule.
+        rule: usize,
+        /// The first of its tests that does not come out as it should, as [`crate::words::atom`] counts.
+        atom: usize,
+        /// What that test reads, if it reads a place.
+        value: u128,
+    },
 }

@@ -56,7 +56,8 @@ impl Headers {
         self.value(frame, field, view).unwrap_or(0)
     }
 
-    fn value(&self, frame: &[u8], field: Field, view: View) -> Option<u128> {
+    /// The value of a field of the frame, if it can be read.
+    pub fn value(&self, frame: &[u8], field: Field, view: View) -> Option<u128> {
         let number = |at: usize, bytes: usize| frame[at..at + bytes].iter().fold(0, |n, &b| n << 8 | u128::from(b));
         let arp = |at: usize, bytes| self.arp.then(|| number(self.l3 + at, bytes));
         let address = |v6, at: usize, bytes| self.ip.filter(|ip| ip.v6 == v6).map(|_| number(self.l3 + at, bytes));

@@ -26,6 +26,8 @@ pub struct Machine<'a, E: ?Sized> {
     pub burst: &'a mut Burst,
     pub i: usize,
     pub trace: &'a mut dyn FnMut(Event),
+    /// Whether to tell why rules do not hold.
+    pub reasons: bool,
 }
 
 /// An action list that is being run.
@@ -136,6 +138,9 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
         let rules = &self.program.table(table).rules;
         let headers = self.headers();
         let rule = rules.iter().position(|rule| self.cond(&rule.cond, &headers, in_port));
+        if self.reasons {
+            self.give_reasons(table, rule, &headers, in_port);
+        }
         let counter = self.first_counter[usize::from(table.0)] + rule.unwrap_or(rules.len());
         self.ctx.count(counter, self.burst.frame_len(self.i));
         let Some(rule) = rule else {
@@ -150,7 +155,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
         rules[rule].actions.iter()
     }
 
-    fn cond(&mut self, cond: &Cond, headers: &Headers, in_port: Option<PortId>) -> bool {
+    pub(super) fn cond(&mut self, cond: &Cond, headers: &Headers, in_port: Option<PortId>) -> bool {
         match cond {
             Cond::True => true,
             Cond::Has(header) => headers.has(*header),
@@ -291,7 +296,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
         self.read(Read { place, view: View::Action }, &headers, None)
     }
 
-    fn read(&mut self, read: Read, headers: &Headers, in_port: Option<PortId>) -> u128 {
+    pub(super) fn read(&mut self, read: Read, headers: &Headers, in_port: Option<PortId>) -> u128 {
         let Place { space, offset, width } = read.place;
         let Space::Field(field) = space else {
             return fields::metadata(self.ctx.vars(self.i), offset, width);
@@ -337,7 +342,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
         self.tell(Event::Reason(reason));
     }
 
-    fn tell(&mut self, event: Event) {
+    pub(super) fn tell(&mut self, event: Event) {
         (self.trace)(event);
     }
 }

@@ -11,12 +11,14 @@
 //! write     what a write changes
 //! machine   tables and actions of one packet
 //! event     what a trace tells
+//! reasons   why rules do not hold, for traces
 //! ```
 
 mod event;
 mod fields;
 mod headers;
 mod machine;
+mod reasons;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -29,7 +31,8 @@ use pipec_abi::{Burst, Ctx, Env};
 pub use event::Event;
 
 use crate::describe::describe;
-use crate::hir::{Program, TableId};
+use crate::field::Field;
+use crate::hir::{Program, TableId, View};
 use machine::Machine;
 
 /// Runs one program.
@@ -79,10 +82,44 @@ impl Eval {
         burst: &mut Burst,
         trace: &mut dyn FnMut(Event),
     ) {
+        self.run_with(env, ctx, burst, trace, false);
+    }
+
+    /// [`Eval::run_traced`], and also tells which rules were tried and why they do not hold.
+    pub fn run_explained<E: Env + ?Sized>(
+        &self,
+        env: &mut E,
+        ctx: &mut Ctx,
+        burst: &mut Burst,
+        trace: &mut dyn FnMut(Event),
+    ) {
+        self.run_with(env, ctx, burst, trace, true);
+    }
+
+    fn run_with<E: Env + ?Sized>(
+        &self,
+        env: &mut E,
+        ctx: &mut Ctx,
+        burst: &mut Burst,
+        trace: &mut dyn FnMut(Event),
+        reasons: bool,
+    ) {
         for i in 0..burst.len() {
-            Machine { program: &self.program, first_counter: &self.first_counter, env, ctx, burst, i, trace }.packet();
+            let (program, first_counter) = (&self.program, &self.first_counter);
+            Machine { program, first_counter, env, ctx, burst, i, trace, reasons }.packet();
         }
     }
+}
+
+/// The fields that a frame has, and their values, in the order of [`Field::ALL`]; without those of its way through a program.
+pub fn fields_of(frame: &[u8], vlan_limit: u8) -> Vec<(Field, u128)> {
+    if frame.len() < headers::ETHERNET {
+        return vec![];
+    }
+    let headers = headers::Headers::parse(frame, vlan_limit);
+    let present = |field: Field| field.header().is_some_and(|header| headers.has(header));
+    let fields = Field::ALL.iter().filter(|field| present(**field));
+    fields.filter_map(|&field| Some((field, headers.value(frame, field, View::Action)?))).collect()
 }
 
 /// Counters of a program: rules are numbered table by table, in order; behind the rules of each table stands its miss.

@@ -6,6 +6,7 @@
 //! [`headers`] has the headers and their parts, [`read`] checks what is written, [`encode`] makes the bytes, [`show`] tells
 //! what is in a frame.
 
+mod describe;
 mod encode;
 mod headers;
 mod read;
@@ -18,6 +19,8 @@ use crate::constant::{Constant, Lookup};
 use crate::diag::Diagnostic;
 use crate::source::{Sources, Span};
 use crate::suggest::closest;
+pub use describe::describe;
+pub(crate) use describe::written;
 use headers::Header;
 use read::Reader;
 pub use show::show;

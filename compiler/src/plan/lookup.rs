@@ -12,6 +12,7 @@ use super::code::{Expr, Op, Stmt};
 use super::facts::{Facts, Known, ones, spell_out};
 use super::lower::{Lower, State};
 use super::matching::Open;
+use super::report::Classifier;
 use crate::hir::{Cond, Match, Read};
 
 /// Rules from which on a look-up is data.
@@ -37,9 +38,17 @@ struct Slot {
 
 impl Lower<'_> {
     /// Makes a table a look-up, if it is one with many rules that can be spelled out as entries.
-    pub(super) fn lookup(&mut self, rules: &[Open], state: &State, out: &mut Vec<Stmt>) -> bool {
+    /// Else says why not.
+    pub(super) fn lookup(
+        &mut self,
+        rules: &[Open],
+        state: &State,
+        open: usize,
+        rejected: &[(&'static str, String)],
+        out: &mut Vec<Stmt>,
+    ) -> Result<(), String> {
         if rules.len() < MIN_RULES {
-            return false;
+            return Err(format!("it has {} rules, and a look-up pays from {MIN_RULES} on", rules.len()));
         }
         let mut state = state.clone();
         let guard = shared_tests(rules, &state.facts);
@@ -48,9 +57,15 @@ impl Lower<'_> {
             let atom = super::facts::Atom { read: *read, test: Match::Masked { value: *value, mask: *mask } };
             inside_facts.learn(&atom, true);
         }
-        let Some(spelled) = spell_rules(rules, &inside_facts) else { return false };
-        let Some(slots) = layout(&spelled) else { return false };
-        let Some(cases) = self.cases(&spelled, &state) else { return false };
+        let too_many = || format!("a rule would become more than {MAX_ENTRIES} entries");
+        let spelled = spell_rules(rules, &inside_facts).ok_or_else(too_many)?;
+        let slots = layout(&spelled).ok_or_else(|| format!("its key would have more than {MAX_WORDS} words"))?;
+        let too_many = || format!("its rules do more than {MAX_CASES} different things");
+        let cases = self.cases(&spelled, &state).ok_or_else(too_many)?;
+        let mut rejected = rejected.to_vec();
+        rejected.extend(why_not(&spelled, &slots));
+        let lookup = Classifier::Lookup { table: self.tables.len() as u16, guard: guard.len() as u32 };
+        self.decide(state.table, open, rejected, lookup);
         // What all rules test, as code; a packet that fails it misses.
         let miss = self.rules_of(&state).len();
         for (read, value, mask) in guard {
@@ -65,7 +80,7 @@ impl Lower<'_> {
             out.push(Stmt::If { cond: holds.with(Op::Eq, 0), then: otherwise, otherwise: vec![] });
         }
         self.emit_lookup(&spelled, &slots, cases, state, out);
-        true
+        Ok(())
     }
 
     /// Rules by their actions: for each case its first rule, and for each rule its case.
@@ -340,6 +355,41 @@ fn choose(entries: &[Entry], slots: &[Slot]) -> Kind {
     let longer_first = masks.is_sorted_by_key(|m| std::cmp::Reverse(m.count_ones()));
     masks.dedup();
     if all_prefixes && longer_first && masks.len() > 1 { Kind::Lpm } else { many }
+}
+
+/// The structures that [`choose`] does not take, with what speaks against each.
+fn why_not(spelled: &[(usize, Vec<Masks>)], slots: &[Slot]) -> Vec<(&'static str, String)> {
+    let width = slots.iter().map(|s| s.word + words(&s.read)).max().unwrap_or(1);
+    let all = spelled.iter().flat_map(|(_, masks)| masks);
+    let entries: Vec<Entry> = all.map(|masks| entry(masks, slots, width, 0)).collect();
+    let masks = entries.iter().map(|e| e.mask.as_slice()).collect::<BTreeSet<_>>().len();
+    let kind = choose(&entries, slots);
+    let mut rejected = Vec::new();
+    if kind != Kind::Lpm {
+        let why = match slots {
+            [slot] if slot.read.place.width != 32 => format!("its field has {} bits, not 32", slot.read.place.width),
+            [_] if masks == 1 => "all entries have the same mask, for which a hash table is enough".to_string(),
+            [_] => "its entries are not prefixes with longer ones first".to_string(),
+            _ => format!("its rules test {} fields, not one", slots.len()),
+        };
+        rejected.push(("lpm", why));
+    }
+    match kind {
+        Kind::TupleSpace if masks <= FEW_MASKS => {
+            rejected.push(("bit-vector", format!("{masks} distinct masks are few probes of a tuple space")));
+        }
+        Kind::TupleSpace => {
+            rejected.push(("bit-vector", format!("{} entries are more than {MAX_VECTOR}", entries.len())));
+        }
+        Kind::BitVector => {
+            rejected.push(("tuple-space", format!("{masks} distinct masks are more than {FEW_MASKS} probes")));
+        }
+        Kind::Lpm => {
+            let why = "prefixes of one field are a trie, one to three loads whatever their lengths";
+            rejected.push(("tuple-space", why.to_string()));
+        }
+    }
+    rejected
 }
 
 #[cfg(test)]

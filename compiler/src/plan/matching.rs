@@ -6,6 +6,7 @@
 use super::code::{Expr, Label, Op, Stmt};
 use super::facts::{Facts, Known, first_atom};
 use super::lower::{Lower, State};
+use super::report::Classifier;
 use crate::field::Field;
 use crate::hir::{Cond, Read, Space, View};
 
@@ -28,9 +29,22 @@ impl<'p> Lower<'p> {
             .map(|(i, rule)| (i, if own_port { rule.cond.clone() } else { as_actions_see_port(&rule.cond) }))
             .collect();
         let limit = TREE_ENDS.max(2 * rules.len());
-        if rules.len() <= MAX_TREE_RULES && ends(&rules, &state.facts, limit).is_some() {
-            self.tree(rules, state, out);
-        } else if !self.lookup(&rules, &state, out) {
+        let open = still_open(&rules, &state.facts).len();
+        let mut rejected = Vec::new();
+        if rules.len() > MAX_TREE_RULES {
+            rejected
+                .push(("tree", format!("it has {} rules, and a tree has {MAX_TREE_RULES} at the most", rules.len())));
+        } else if let Some((ends, depth)) = ends(&rules, &state.facts, limit) {
+            let tree = Classifier::Tree { depth, ends: ends as u32 };
+            self.decide(state.table, open, rejected, if depth == 0 { Classifier::Direct } else { tree });
+            return self.tree(rules, state, out);
+        } else {
+            rejected.push(("tree", format!("it would have more than {limit} ends")));
+        }
+        if let Err(why) = self.lookup(&rules, &state, open, &rejected, out) {
+            rejected.push(("look-up", why));
+            let tests = rules.iter().map(|(_, cond)| tests(cond)).sum();
+            self.decide(state.table, open, rejected, Classifier::Chain { tests });
             self.chain(rules, state, out);
         }
     }
@@ -152,19 +166,26 @@ fn still_open(rules: &[Open], facts: &Facts) -> Vec<Open> {
     open
 }
 
-/// How many ends the tree would have, if not more than `limit`.
-fn ends(rules: &[Open], facts: &Facts, limit: usize) -> Option<usize> {
+/// How many ends the tree would have, if not more than `limit`, and the tests on its longest path.
+fn ends(rules: &[Open], facts: &Facts, limit: usize) -> Option<(usize, u32)> {
     if limit == 0 {
         return None;
     }
     let rules = still_open(rules, facts);
-    let Some(atom) = rules.first().and_then(|(_, cond)| first_atom(cond)) else { return Some(1) };
+    let Some(atom) = rules.first().and_then(|(_, cond)| first_atom(cond)) else { return Some((1, 0)) };
     let (mut with, mut without) = (facts.clone(), facts.clone());
     with.learn(&atom, true);
     without.learn(&atom, false);
-    let first = ends(&rules, &with, limit - 1)?;
-    let second = ends(&rules, &without, limit.checked_sub(first)?)?;
-    (first + second <= limit).then_some(first + second)
+    let (first, left) = ends(&rules, &with, limit - 1)?;
+    let (second, right) = ends(&rules, &without, limit.checked_sub(first)?)?;
+    (first + second <= limit).then_some((first + second, 1 + left.max(right)))
+}
+
+/// Tests that a condition makes.
+fn tests(cond: &Cond) -> u32 {
+    let mut tests = 0;
+    each_read(cond, &mut |_| tests += 1);
+    tests
 }
 
 fn each_read(cond: &Cond, visit: &mut impl FnMut(&Read)) {

@@ -9,6 +9,7 @@
 //! | [`facts`] | what is known on a path, so that nothing is tested twice |
 //! | [`values`] | how a field is read, and when a value at hand serves |
 //! | [`matching`] | whether a table is a tree of tests, a chain, or a look-up in data ([`lookup`]) |
+//! | [`report`] | nothing: it keeps what was decided, and why |
 //! | [`lower`] | prefix, points and functions; the order of tests; copies or shares of outputs |
 
 pub mod analysis;
@@ -17,13 +18,20 @@ pub mod facts;
 mod lookup;
 mod lower;
 mod matching;
+pub mod report;
 pub mod values;
 
 pub use code::Plan;
+pub use report::Report;
 
 use crate::hir::Program;
 
 /// Plans a checked program.
 pub fn plan(program: &Program) -> Plan {
+    lower::lower(program).0
+}
+
+/// Plans a checked program, and tells what was decided.
+pub fn plan_reported(program: &Program) -> (Plan, Report) {
     lower::lower(program)
 }

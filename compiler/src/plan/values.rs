@@ -57,6 +57,8 @@ pub struct Fresh {
     pub value: u32,
     /// The next label.
     pub label: u32,
+    /// What was read of the packet.
+    pub reads: Vec<Place>,
 }
 
 impl Fresh {
@@ -152,6 +154,9 @@ impl Site<'_> {
     pub fn read(&mut self, read: &Read) -> Wide {
         if let Some(value) = self.facts.constant(read) {
             return Wide::constant(value);
+        }
+        if !self.fresh.reads.contains(&read.place) {
+            self.fresh.reads.push(read.place);
         }
         let Place { space, offset, width } = read.place;
         let field = match space {

@@ -9,6 +9,7 @@ use crate::field::Field;
 use crate::hir::{self, Action, Cond, Ct, Match, Place, PortId, Read, Space, TableId, View};
 use crate::plan::code::{Expr, Op, Stmt, Value};
 use crate::plan::facts::{Known, ones};
+use crate::plan::report::Copied;
 
 impl<'p> Lower<'p> {
     pub(super) fn actions(&mut self, actions: &'p [Action], mut state: State, out: &mut Vec<Stmt>) {
@@ -116,8 +117,15 @@ impl<'p> Lower<'p> {
     }
 
     /// Whether an output may share the packet's bytes.
-    pub(super) fn how(&self, rest: &[Action], state: &State) -> Emit {
-        let changes = state.put_back || state.written_later || self.analysis.of(rest).writes;
+    pub(super) fn how(&mut self, rest: &[Action], state: &State) -> Emit {
+        let after = self.analysis.of(rest).writes;
+        let changes = state.put_back || state.written_later || after;
+        match (after, state.put_back, changes) {
+            (true, ..) => self.copied(state, "an action behind the output writes the packet"),
+            (_, true, _) => self.copied(state, "the output is in a clone, behind which the packet is put back"),
+            (.., true) => self.copied(state, "the table is called, and its caller may write the packet"),
+            _ => {}
+        }
         if changes { Emit::Copy } else { Emit::Share }
     }
 
@@ -156,6 +164,7 @@ impl<'p> Lower<'p> {
         let depth = self.analysis.counted.then(|| self.depth(out));
         if self.is_function(table) {
             self.enter(table, state, out);
+            self.decide_call(table);
             let (result, function) = (self.fresh.value(), self.function_id(table));
             out.push(Stmt::Call { result, function, in_port: port.map(|p| p.0) });
             self.after_function(result, state, out);
@@ -193,6 +202,7 @@ impl<'p> Lower<'p> {
         self.say_all(state, out);
         let effects = self.analysis.of(body);
         if effects.writes {
+            self.copied(state, "a clone writes the packet, which is saved and put back");
             out.push(Stmt::Save);
         }
         let vars = if effects.sets_vars { self.program.metadata_words } else { 0 };
@@ -222,6 +232,12 @@ impl<'p> Lower<'p> {
             out.push(Stmt::SetDepth(depth));
         }
         state.emitted = maybe(state.emitted);
+    }
+
+    /// Notes that the packet is copied here.
+    fn copied(&mut self, state: &State, why: &'static str) {
+        let body = self.body;
+        self.report.copied(Copied { body, table: state.table, why });
     }
 
     /// How deep the packet is, as a value.

@@ -5,6 +5,7 @@ use pipec_abi::{DropReason, Verdict};
 use super::{Emitted, End, Lower, State};
 use crate::hir::Action;
 use crate::plan::code::Stmt;
+use crate::plan::report::Body;
 
 impl Lower<'_> {
     /// Notes why the packet would be dropped if it ended now.
@@ -96,11 +97,12 @@ impl Lower<'_> {
             (at < 8).then_some(at as u8)
         });
         self.prepares.truncate(8);
+        self.waits(&state, prepare.filter(|at| *at < 8).and(zone));
         out.push(Stmt::Suspend { point: point.min(usize::from(u8::MAX) - 1) as u8, prepare });
         out.push(Stmt::Return(1));
         state.in_order = true;
         state.values.clear();
-        let body = self.separate(|lower, out| go_on(lower, state, out));
+        let body = self.separate(Body::Point(point.min(254) as u8), |lower, out| go_on(lower, state, out));
         self.points[point] = body;
     }
 }

@@ -18,6 +18,7 @@ use self::ends::maybe;
 use super::analysis::{Analysis, analyse};
 use super::code::{Expr, Function, Label, Op, Plan, Stmt, Value};
 use super::facts::Facts;
+use super::report::{Body, Classifier, Decision, Report, Waits};
 use super::values::{Fresh, Site, Values};
 use crate::describe::describe;
 use crate::field::Field;
@@ -55,7 +56,7 @@ pub(super) struct State {
     pub facts: Facts,
     pub values: Values,
     /// The table whose rules are being matched, or whose rule is being executed.
-    table: TableId,
+    pub(super) table: TableId,
     /// Runs in the order of packets.
     in_order: bool,
     emitted: Emitted,
@@ -91,18 +92,24 @@ pub(super) struct Lower<'p> {
     spent: u32,
     /// Nothing runs ahead: every packet is suspended at its start.
     all_in_order: bool,
+    /// What was decided, and the body for which code is being made.
+    pub report: Report,
+    body: Body,
 }
 
 /// Plans a program.
-pub fn lower(program: &Program) -> Plan {
+pub fn lower(program: &Program) -> (Plan, Report) {
     let ahead = Lower::new(program, false);
+    let mut why = "a packet could pass too many tables, so that they are counted".to_string();
     if !ahead.analysis.counted {
         let ahead = ahead.run();
-        if ahead.points.len() <= MAX_POINTS {
+        if ahead.0.points.len() <= MAX_POINTS {
             return ahead;
         }
+        why = format!("packets would wait at {} points, more than {MAX_POINTS}", ahead.0.points.len());
     }
-    Lower::new(program, true).run()
+    let (plan, report) = Lower::new(program, true).run();
+    (plan, Report { in_order: Some(why), ..report })
 }
 
 impl<'p> Lower<'p> {
@@ -123,10 +130,12 @@ impl<'p> Lower<'p> {
             values: 0,
             spent: 0,
             all_in_order,
+            report: Report::default(),
+            body: Body::Prefix,
         }
     }
 
-    fn run(mut self) -> Plan {
+    fn run(mut self) -> (Plan, Report) {
         let mut prefix = Vec::new();
         let state = self.start();
         let mut body = Vec::new();
@@ -152,7 +161,8 @@ impl<'p> Lower<'p> {
         self.end_body();
         let mut functions = std::mem::take(&mut self.functions);
         functions.sort_by_key(|f| self.function_ids[&self.table_by_name(&f.name)]);
-        Plan {
+        self.report.counted = self.analysis.counted;
+        let plan = Plan {
             prefix,
             meta: describe(self.program, self.counters, self.points.len()),
             points: self.points,
@@ -163,7 +173,8 @@ impl<'p> Lower<'p> {
             externs: self.program.externs.clone(),
             vlan_limit: u32::from(self.program.options.vlan_limit),
             values: self.values,
-        }
+        };
+        (plan, self.report)
     }
 
     fn table_by_name(&self, name: &str) -> TableId {
@@ -196,17 +207,20 @@ impl<'p> Lower<'p> {
     /// Values are numbered anew in the next body.
     fn end_body(&mut self) {
         self.values = self.values.max(self.fresh.value);
+        self.report.read(self.body, std::mem::take(&mut self.fresh.reads));
         self.fresh = Fresh::default();
         self.spent = 0;
     }
 
     /// Runs `make` for a body of its own, leaving the current one as it is.
-    fn separate(&mut self, make: impl FnOnce(&mut Self, &mut Vec<Stmt>)) -> Vec<Stmt> {
+    fn separate(&mut self, own: Body, make: impl FnOnce(&mut Self, &mut Vec<Stmt>)) -> Vec<Stmt> {
+        let outer = std::mem::replace(&mut self.body, own);
         let fresh = std::mem::take(&mut self.fresh);
         let spent = std::mem::take(&mut self.spent);
         let mut body = Vec::new();
         make(self, &mut body);
         self.end_body();
+        self.body = outer;
         self.fresh = fresh;
         self.spent = spent;
         body
@@ -214,7 +228,7 @@ impl<'p> Lower<'p> {
 
     /// A table as a function: nothing is known of the packet.
     fn function(&mut self, table: TableId) {
-        let body = self.separate(|lower, out| {
+        let body = self.separate(Body::Function(table), |lower, out| {
             let mut state = lower.start();
             state.facts = Facts::new(lower.program.ports.len());
             state.values.lookup_port_is_parameter = true;
@@ -264,6 +278,44 @@ impl<'p> Lower<'p> {
             || (self.spent > BODY_BUDGET && rules > 0)
     }
 
+    /// Notes that a table is called from here, and why.
+    fn decide_call(&mut self, table: TableId) {
+        let t = usize::from(table.0);
+        let why = if self.analysis.cyclic[t] {
+            "the table can reach itself".to_string()
+        } else if self.analysis.reached[t] > 1 {
+            let rules = self.program.tables[t].rules.len();
+            format!(
+                "the table is reached from {} places and has {rules} rules, more than {INLINE_RULES}",
+                self.analysis.reached[t]
+            )
+        } else {
+            format!("the code around it has more than {BODY_BUDGET} statements")
+        };
+        let rejected = vec![("inline", why)];
+        let open = self.program.tables[t].rules.len();
+        let decision = Decision { table, body: self.body, open, classifier: Classifier::Call, rejected };
+        if !self.report.decisions.contains(&decision) {
+            self.report.decisions.push(decision);
+        }
+    }
+
+    /// Notes what a table's rules became.
+    pub(super) fn decide(
+        &mut self,
+        table: TableId,
+        open: usize,
+        rejected: Vec<(&'static str, String)>,
+        classifier: Classifier,
+    ) {
+        self.report.decisions.push(Decision { table, body: self.body, open, classifier, rejected });
+    }
+
+    /// Notes a point.
+    fn waits(&mut self, state: &State, zone: Option<u16>) {
+        self.report.points.push(Waits { table: state.table, zone });
+    }
+
     fn function_id(&mut self, table: TableId) -> u16 {
         let next = self.function_ids.len() as u16;
         let id = *self.function_ids.entry(table).or_insert(next);
@@ -291,6 +343,7 @@ impl<'p> Lower<'p> {
     /// Calls a table as a function; the current list ends behind it.
     fn call_function(&mut self, table: TableId, port: Option<PortId>, mut state: State, out: &mut Vec<Stmt>) {
         self.say_all(&mut state, out);
+        self.decide_call(table);
         let (result, function) = (self.fresh.value(), self.function_id(table));
         out.push(Stmt::Call { result, function, in_port: port.map(|p| p.0) });
         self.after_function(result, &state, out);

@@ -43,6 +43,12 @@ pub struct BitVector {
 }
 
 impl BitVector {
+    /// Bytes that it takes.
+    pub fn memory(&self) -> usize {
+        let pieces = self.pieces.iter().map(|piece| 4 * piece.starts.len() + 8 * piece.rows.len());
+        pieces.sum::<usize>() + 8 * self.values.len()
+    }
+
     /// Builds the vectors.
     pub fn new(width: usize, entries: &[Entry]) -> BitVector {
         let mut sorted: Vec<&Entry> = entries.iter().collect();

@@ -39,6 +39,11 @@ impl Lpm {
         lpm
     }
 
+    /// Bytes that it takes.
+    pub fn memory(&self) -> usize {
+        4 * (self.root.len() + self.blocks.len()) + 8 * self.values.len()
+    }
+
     fn insert(&mut self, prefix: u32, len: usize, value: u32) {
         let top = (prefix >> 16) as usize;
         if len <= 16 {

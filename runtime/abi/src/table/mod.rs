@@ -70,6 +70,15 @@ impl Table {
         }
     }
 
+    /// Bytes that it takes, for people.
+    pub fn memory(&self) -> usize {
+        match self {
+            Table::TupleSpace(table) => table.memory(),
+            Table::Lpm(table) => table.memory(),
+            Table::BitVector(table) => table.memory(),
+        }
+    }
+
     /// Builds a table from what [`encode`] wrote. Bytes that it did not write give a table that matches nothing.
     pub fn decode(bytes: &[u8], seed: u64) -> Table {
         let mut words =

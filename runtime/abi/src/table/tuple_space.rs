@@ -69,6 +69,12 @@ impl TupleSpace {
         self.tuples.len()
     }
 
+    /// Bytes that it takes.
+    pub fn memory(&self) -> usize {
+        let tuple = |t: &Tuple| size_of::<Bucket>() * t.buckets.len() + 8 * (t.entries.len() + t.mask.len());
+        self.tuples.iter().map(tuple).sum()
+    }
+
     /// The value of the first entry that matches, or [`MISS`].
     #[inline]
     pub fn lookup(&self, key: &[u64]) -> u64 {

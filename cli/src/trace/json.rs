@@ -1,0 +1,99 @@
+//! A trace as JSON: for each packet what came, what happened, and what became of it.
+
+use pipec_compiler::eval::Event;
+use pipec_compiler::hir::PortId;
+use pipec_compiler::packet::describe;
+use pipec_compiler::words;
+use pipec_runtime::offline::Outcome;
+use serde_json::{Value, json};
+
+use super::outcome::changes;
+use super::{ct_arguments, reason_why};
+use crate::program::Loaded;
+use crate::rules;
+
+/// One packet's part of the trace.
+pub fn packet(loaded: &Loaded, port: PortId, frame: &[u8], events: &[Event], outcome: &Outcome) -> Value {
+    let program = &loaded.program;
+    let output = |(port, sent): &(u16, Vec<u8>)| {
+        let changes = changes(program, frame, sent).into_iter();
+        let changes = changes.map(|c| json!({ "field": c.field, "before": c.before, "after": c.after }));
+        json!({
+            "port": words::port(program, PortId(*port)),
+            "length": sent.len(),
+            "packet": describe(sent),
+            "hex": hex(sent),
+            "changes": changes.collect::<Vec<_>>(),
+        })
+    };
+    let events = events.iter().filter(|event| !matches!(event, Event::Packet(_) | Event::End(_)));
+    json!({
+        "port": words::port(program, port),
+        "length": frame.len(),
+        "packet": describe(frame),
+        "hex": hex(frame),
+        "events": events.map(|event| self::event(loaded, event)).collect::<Vec<_>>(),
+        "outputs": outcome.outputs.iter().map(output).collect::<Vec<_>>(),
+        "dropped": outcome.drop.map(|reason| json!({ "reason": reason.name(), "description": reason.describe() })),
+    })
+}
+
+/// Bytes in hexadecimal.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn event(loaded: &Loaded, event: &Event) -> Value {
+    let program = &loaded.program;
+    let port = |port: PortId| words::port(program, port);
+    match *event {
+        Event::Table { table, depth, in_port } => {
+            json!({ "event": "table", "table": rules::table(loaded, table), "depth": depth, "in_port": in_port.map(port) })
+        }
+        Event::Rule(table, rule) => {
+            let (name, rule) = (rules::table(loaded, table), &program.table(table).rules[rule]);
+            json!({ "event": "rule", "table": name, "place": rules::place(loaded, rule), "rule": rule.text })
+        }
+        Event::Miss(table) => json!({ "event": "miss", "table": rules::table(loaded, table) }),
+        Event::Seen { read, value } => {
+            let name = words::place(program, read.place);
+            json!({ "event": "field", "field": name, "value": words::value(program, read.place, value) })
+        }
+        Event::Tried { table, rule: number, atom, value } => {
+            let rule = &program.table(table).rules[number];
+            let why = reason_why(program, rule, atom, value);
+            json!({ "event": "tried", "place": rules::place(loaded, rule), "rule": rule.text, "why": why })
+        }
+        Event::Output(to) => json!({ "event": "output", "port": port(to) }),
+        Event::LeftOut(to) => json!({ "event": "left_out", "port": port(to) }),
+        Event::InPort(to) => json!({ "event": "in_port", "port": port(to) }),
+        Event::Set { place, value, before, after } => {
+            let show = |value| words::value(program, place, value);
+            let name = words::place(program, place);
+            json!({ "event": "set", "field": name, "value": show(value), "before": show(before), "after": show(after) })
+        }
+        Event::DecTtl(left) => json!({ "event": "dec_ttl", "left": left }),
+        Event::Ct { point, zone, view } => json!({
+            "event": "ct",
+            "arguments": ct_arguments(&point, zone),
+            "state": super::state_names(view.state),
+            "mark": view.mark,
+            "label": format!("{:#x}", u128::from(view.label[0]) << 64 | u128::from(view.label[1])),
+        }),
+        Event::Reason(reason) => json!({ "event": "reason", "reason": reason.name() }),
+        Event::Failed(reason) => json!({ "event": "failed", "reason": reason.name() }),
+        other => json!({ "event": snake(&format!("{other:?}")) }),
+    }
+}
+
+/// `CtClear` as `ct_clear`.
+fn snake(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}

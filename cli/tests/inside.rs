@@ -1,0 +1,191 @@
+//! `explain`, `graph`, `diff`, and what `test` and `trace` tell beyond results, on whole programs.
+
+mod common;
+
+use common::{FIREWALL, Scratch, conversations};
+use serde_json::Value;
+
+const RESUBMIT: &str = include_str!("../../pipelines/resubmit.flows");
+const ROUTER: &str = include_str!("../../pipelines/router.pipe");
+
+fn scratch(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    scratch.write("fw.pipe", FIREWALL);
+    scratch.write("resubmit.flows", RESUBMIT);
+    scratch.write("router.pipe", ROUTER);
+    scratch
+}
+
+/// A table of many rules of each shape, between two others.
+fn many_rules() -> String {
+    let mut text = "pipeline many { port a, b;\n  table fib {\n".to_string();
+    for i in 0..64 {
+        text += &format!("    ipv4.dst == 10.{i}.0.0/16 => goto hosts;\n");
+    }
+    text += "    ipv4.dst == 10.0.0.0/8 => output(a);\n  }\n  table hosts {\n";
+    for i in 0..30 {
+        text += &format!("    eth.src == 02:00:00:00:01:{i:02x} => goto acl;\n");
+    }
+    text += "  }\n  table acl {\n";
+    for i in 0..40 {
+        text += &format!("    ipv4.src == 10.0.0.0/{} && tcp.dst == {i} => output(b);\n", i % 20 + 8);
+    }
+    text += "    else => drop;\n  }\n}\n";
+    text
+}
+
+#[test]
+fn explain_says_what_each_table_became() {
+    let scratch = scratch("explain");
+    insta::assert_snapshot!("explain_firewall", scratch.pipec(["explain", "fw.pipe"]).good());
+    insta::assert_snapshot!("explain_resubmit", scratch.pipec(["explain", "resubmit.flows"]).good());
+    scratch.write("many.pipe", many_rules());
+    insta::assert_snapshot!("explain_many", scratch.pipec(["explain", "many.pipe"]).good());
+}
+
+#[test]
+fn explain_speaks_json_and_of_one_table() {
+    let scratch = scratch("explain-json");
+    let out = scratch.pipec(["explain", "fw.pipe", "--table", "stateful", "--format", "json"]).good();
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["tables"].as_array().unwrap().len(), 1);
+    assert_eq!(json["tables"][0]["places"][0]["classifier"], "tree");
+    assert_eq!(json["prepared_zones"][0], 0);
+    assert!(json["prices"]["CT"].as_u64().unwrap() > 0);
+    let text = scratch.pipec(["explain", "fw.pipe", "--table", "stateful"]).good();
+    assert!(text.starts_with("table stateful: 4 rules\n") && !text.contains("table classify"), "{text}");
+    scratch.pipec(["explain", "fw.pipe", "--table", "none"]).bad(2, &["no such table", "`classify`, `stateful`"]);
+}
+
+/// 50 tables that lead to each other.
+fn fifty() -> String {
+    let mut text = "pipeline fifty { port a, b, c;\n".to_string();
+    for i in 0..50 {
+        text += &format!("  table t{i} {{\n");
+        for (k, step) in [1, 3, 7].into_iter().enumerate() {
+            if i + step < 50 && (k == 0 || i % step == 0) {
+                text += &format!("    ipv4.dst == 10.{i}.{k}.0/24 || udp.dst == {k} => goto t{};\n", i + step);
+            }
+        }
+        text += if i % 10 == 4 { "    arp => normal;\n" } else { "" };
+        text += "    tcp => output(b);\n    else => drop;\n  }\n";
+    }
+    text + "}\n"
+}
+
+#[test]
+fn graphs_are_pictures_and_the_same_every_time() {
+    let scratch = scratch("graph");
+    scratch.write("fifty.pipe", fifty());
+    insta::assert_snapshot!("graph_firewall_dot", scratch.pipec(["graph", "fw.pipe", "--format", "dot"]).good());
+    insta::assert_snapshot!("graph_resubmit", scratch.pipec(["graph", "resubmit.flows"]).good());
+    for file in ["fw.pipe", "resubmit.flows", "router.pipe", "fifty.pipe"] {
+        let svg = scratch.pipec(["graph", file]).good();
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
+        assert_eq!(svg, scratch.pipec(["graph", file, "--format", "svg"]).good());
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+    let svg = scratch.pipec(["graph", "fifty.pipe"]).good();
+    assert_eq!(svg.matches("<rect class=\"table\"").count(), 50);
+}
+
+#[test]
+fn what_stands_in_a_picture_is_escaped() {
+    let scratch = Scratch::new("escape");
+    scratch.write("p.pipe", "pipeline p { port a, b; table t { tcp.dst < 9 && ip => output(b); else => drop; } }");
+    let svg = scratch.pipec(["graph", "p.pipe"]).good();
+    assert!(svg.contains("tcp.dst &lt; 9 &amp;&amp; ip") && !svg.contains("< 9"), "{svg}");
+}
+
+#[test]
+fn coverage_shows_rules_that_no_test_reached() {
+    let scratch = scratch("coverage");
+    let args = ["test", "fw.pipe", "--engine", "eval", "--coverage"];
+    insta::assert_snapshot!("coverage_text", scratch.pipec(args).good());
+    let out = scratch.pipec(["test", "fw.pipe", "--engine", "eval", "--coverage-format", "lcov"]).good();
+    insta::assert_snapshot!("coverage_lcov", out);
+    let out = scratch.pipec(["test", "fw.pipe", "--engine", "eval", "--coverage-format", "json"]).good();
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["files"][0]["rules"], 7);
+    scratch.pipec(["test", "fw.pipe", "--engine", "eval", "--min-coverage", "10"]).good();
+    scratch.pipec(["test", "fw.pipe", "--engine", "eval", "--min-coverage", "100"]).bad(1, &["less than 100 percent"]);
+    scratch.pipec(["test", "fw.pipe", "--min-coverage", "101"]).bad(2, &["101"]);
+}
+
+#[test]
+fn two_forms_of_one_program_do_the_same() {
+    let scratch = scratch("diff-same");
+    scratch.write("fw.flows", include_str!("../../pipelines/firewall.flows"));
+    let out = scratch.pipec(["diff", "fw.pipe", "fw.flows"]).good();
+    assert!(out.contains("meaning: no difference found in "), "{out}");
+    let out = scratch.pipec(["diff", "fw.pipe", "fw.pipe"]).good();
+    assert!(out.starts_with("rules: the same\nmeaning: no difference found in "), "{out}");
+}
+
+#[test]
+fn a_difference_is_shown_by_the_fewest_packets() {
+    let scratch = scratch("diff");
+    let changed = FIREWALL.replacen("in_port == wan => output(lan)", "in_port == wan => drop", 1);
+    assert_ne!(changed, FIREWALL);
+    scratch.write("other.pipe", changed);
+    let ran = scratch.pipec(["diff", "fw.pipe", "other.pipe"]);
+    assert_eq!(ran.status, 1, "{ran:?}");
+    insta::assert_snapshot!("diff_firewall", ran.out);
+}
+
+#[test]
+fn rules_that_moved_are_told_from_rules_that_changed() {
+    let scratch = Scratch::new("diff-rules");
+    let program = |rules: &str| format!("pipeline p {{ port a, b;\n  table t {{\n{rules}  }}\n}}\n");
+    let (tcp, port, udp) = ("ip && tcp => output(b);\n", "tcp.dst == 80 => drop;\n", "udp => output(a);\n");
+    scratch.write("a.pipe", program(&[tcp, udp, "arp => drop;\n", "else => drop;\n"].concat()));
+    scratch.write("b.pipe", program(&[port, tcp, "arp => flood;\n", udp, "else => drop;\n"].concat()));
+    let ran = scratch.pipec(["diff", "a.pipe", "b.pipe"]);
+    assert_eq!(ran.status, 1, "{ran:?}");
+    for part in
+        ["1 changed, 1 added", "changed  a.pipe:5: arp => drop", "to  b.pipe:5: arp => flood", "added    b.pipe:3"]
+    {
+        assert!(ran.out.contains(part), "{part} in {}", ran.out);
+    }
+    scratch.write("c.pipe", program(&[udp, tcp, "arp => drop;\n", "else => drop;\n"].concat()));
+    let out = scratch.pipec(["diff", "a.pipe", "c.pipe"]).good();
+    assert!(out.contains("1 moved") && out.contains("no difference found"), "{out}");
+    scratch.pipec(["diff", "a.pipe", "none.pipe"]).bad(2, &["none.pipe"]);
+}
+
+#[test]
+fn a_trace_says_why_rules_do_not_hold() {
+    let scratch = scratch("why");
+    let out = scratch.pipec(["trace", "--why", "fw.pipe", "wan: ipv4() / udp()", "lan: arp()"]).good();
+    insta::assert_snapshot!("trace_why", out);
+}
+
+#[test]
+fn a_trace_shows_fields_before_and_after() {
+    let scratch = scratch("before");
+    let program = "pipeline p { port a, b; table t { ipv4 => dec_ttl, eth.src = 02:00:00:00:00:77, output(b); } }";
+    scratch.write("p.pipe", program);
+    let out = scratch.pipec(["trace", "p.pipe", "a: ipv4() / udp()"]).good();
+    assert!(out.contains("     ip.ttl: 64 -> 63\n"), "{out}");
+    assert!(out.contains("     eth.src: 02:00:00:00:00:01 -> 02:00:00:00:00:77\n"), "{out}");
+}
+
+#[test]
+fn a_trace_speaks_json_and_reads_captures() {
+    let scratch = scratch("trace-json");
+    scratch.write("lan.pcap", conversations().0);
+    let args = ["trace", "fw.pipe", "--pcap", "lan.pcap", "--packet", "21", "--packet", "1", "--port", "lan"];
+    let out = scratch.pipec(args).good();
+    assert!(out.contains("/ arp(spa = 10.0.0.1") && out.contains("-> wan: as it came"), "{out}");
+    let out = scratch.pipec(args.iter().chain(&["--json", "--why"])).good();
+    let json: Value = serde_json::from_str(&out).unwrap();
+    let packets = json["packets"].as_array().unwrap();
+    assert_eq!(packets.len(), 2);
+    assert_eq!(packets[1]["outputs"][0]["port"], "wan");
+    let events = packets[0]["events"].as_array().unwrap();
+    assert!(events.iter().any(|event| event["event"] == "tried" && event["why"] == "ipv4: the packet has none"));
+    scratch
+        .pipec(["trace", "fw.pipe", "--pcap", "lan.pcap", "--packet", "99", "--port", "lan"])
+        .bad(2, &["has 21 packets"]);
+    scratch.pipec(["trace", "fw.pipe", "--pcap", "lan.pcap"]).bad(2, &["--port"]);
+}

@@ -1,0 +1,22 @@
+//! Which classifier a table of a program got, for tests that say so.
+
+use pipec_compiler::explain::{Explanation, explain};
+use pipec_compiler::hir::Program;
+use pipec_compiler::plan::plan_reported;
+
+/// What became of a program.
+pub fn explanation(program: &Program) -> Explanation {
+    let (plan, report) = plan_reported(program);
+    explain(program, &plan, &report)
+}
+
+/// Panics unless the table has this classifier, wherever there is code for it: `direct`, `tree`, `chain`, `tuple-space`, `lpm` or
+/// `bit-vector`.
+#[macro_export]
+macro_rules! assert_classifier {
+    ($program:expr, $table:expr, $classifier:expr) => {{
+        let explanation = $crate::classifier::explanation(&$program);
+        let found = explanation.classifiers($table);
+        assert_eq!(found, [$classifier], "table {}:\n{}", $table, explanation.text(Some($table)));
+    }};
+}
