@@ -7,7 +7,7 @@ use common::{Scratch, conversations};
 fn scratch(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
     for folder in ["parts", "lib", "more"] {
-        std::fs::create_dir_all(scratch.path(folder)).unwrap();
+        std::fs::create_dir_all(scratch.path(folder)).expect("a folder");
     }
     let main = r#"pipeline p {
     port lan, wan;
