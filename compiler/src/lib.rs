@@ -40,14 +40,29 @@ use source::Sources;
 /// Errors, and warnings, that one run reports; what goes beyond is counted.
 const MAX_REPORTED: usize = 50;
 
+/// Warnings of `check` about a `.flows` file: there may be rules by the thousand that say the same.
+const MAX_FLOWS_WARNINGS: usize = 10;
+
 /// Reads a program in the language that its file's name says: OpenFlow rules for `.flows`, else the language of pipelines.
 /// `extra_ports` are numbers of ports that a `.flows` file has beside those its rules name.
 pub fn front(sources: &mut Sources, file: u16, extra_ports: &[u32]) -> (Option<hir::Program>, Vec<Diagnostic>) {
     if sources.file(file).name.ends_with(".flows") {
-        flows::front_flows(sources, file, extra_ports)
+        checked_flows(flows::front_flows(sources, file, extra_ports))
     } else {
         front_pipe(sources, file)
     }
+}
+
+/// What `check` has to say about a `.flows` file: warnings, since OpenFlow allows it all.
+fn checked_flows(
+    (program, mut diagnostics): (Option<hir::Program>, Vec<Diagnostic>),
+) -> (Option<hir::Program>, Vec<Diagnostic>) {
+    if let Some(program) = &program {
+        let found = check::check(program, &Default::default(), check::Language::Flows);
+        let warnings = found.into_iter().map(|d| Diagnostic { severity: diag::Severity::Warning, ..d }).collect();
+        diagnostics.extend(diag::in_order(warnings, MAX_FLOWS_WARNINGS));
+    }
+    (program, diagnostics)
 }
 
 /// Parses, resolves and checks a `.pipe` file. The program is there if nothing is an error.

@@ -45,6 +45,13 @@ pub fn rule(rule: &Rule) -> String {
     out
 }
 
+/// Actions on one line.
+pub fn actions(actions: &[Action]) -> String {
+    let mut out = String::new();
+    print_actions(actions, &mut out);
+    out
+}
+
 /// A condition or value.
 pub fn expr(expr: &Expr) -> String {
     let mut out = String::new();

@@ -177,6 +177,30 @@ impl Cube {
         (out.len() <= MAX_CUBES).then_some(out)
     }
 
+    /// What is in this and not in `other`, in pieces that have nothing in common; none if that is too much.
+    pub fn without(&self, other: &Cube) -> Option<Vec<Cube>> {
+        if self.and(other).is_none() {
+            return Some(vec![self.clone()]);
+        }
+        let mut out = vec![];
+        // Inside of `other` in the places before, outside of it in this one.
+        let mut inside = self.clone();
+        for (key, values) in &other.parts {
+            let part = |values: Values| Cube { parts: vec![(*key, values)] };
+            for outside in values.complement() {
+                out.extend(inside.and(&part(outside)));
+            }
+            if out.len() > MAX_CUBES {
+                return None;
+            }
+            match inside.and(&part(values.clone())) {
+                Some(next) => inside = next,
+                None => break,
+            }
+        }
+        Some(out)
+    }
+
     /// Whether every packet in this is certainly in `other`.
     pub fn within(&self, other: &Cube) -> bool {
         other.parts.iter().all(|(key, values)| self.get(*key).is_some_and(|own| own.within(values)))

@@ -1,7 +1,7 @@
 //! Action lists: built-in actions, assignments, and calls of the program's own actions, which are put in place of the call
 //! with the arguments for the parameters. Recursion is refused, and what grows without bounds.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Resolver;
 use super::built_in::simple;
@@ -103,6 +103,12 @@ impl<'a> Resolver<'a> {
             } else {
                 scope.params.insert(&param.name.node, Bound::Any(Kind::Number, 1));
             }
+        }
+        // As it is printed, the body has every name that it uses.
+        let body = crate::print::actions(&action.body);
+        let words: HashSet<&str> = body.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
+        for param in action.params.iter().filter(|param| !words.contains(param.name.node.as_str())) {
+            self.names.unused_param(&param.name);
         }
         let mut into = Actions::default();
         self.list(&action.body, &scope, &mut into);

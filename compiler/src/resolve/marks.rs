@@ -13,6 +13,10 @@ pub struct Marks {
     pub table_names: Vec<Span>,
     /// Names that nothing uses: what it is, the name, the place.
     pub unused: Vec<(&'static str, String, Span)>,
+    /// Variables that are set and never read.
+    pub unread: Vec<(String, Span)>,
+    /// Variables that are read and never set.
+    pub unset: Vec<(String, Span)>,
 }
 
 /// Marks of a rule.

@@ -112,6 +112,7 @@ impl<'a> Resolver<'a> {
             return None;
         }
         marks.unused = self.names.unused();
+        (marks.unread, marks.unset) = self.names.half_used();
         let entry = self.names.table("start").unwrap_or(TableId(0));
         let program = hir::Program {
             name: ast.name.node.clone(),

@@ -55,6 +55,10 @@ pub struct Names<'a> {
     /// Declared names in order, for what must not depend on hashes.
     order: Vec<(&'static str, &'a str, Span)>,
     used: HashSet<(&'static str, &'a str)>,
+    /// Variables that something sets.
+    assigned: HashSet<&'a str>,
+    /// Parameters that the body of their action does not name.
+    unused_params: Vec<(&'a str, Span)>,
     damaged: HashSet<&'a str>,
     /// Actions in Rust: their places in [`Names::externs`] and declarations.
     extern_actions: HashMap<&'a str, (u16, &'a ast::Extern)>,
@@ -276,13 +280,49 @@ impl<'a> Names<'a> {
         Some(PortId(at as u16))
     }
 
+    /// Whether something has used the name of a value so far.
+    pub fn is_used(&self, name: &str) -> bool {
+        self.used.contains(&("name", name))
+    }
+
+    /// A name was looked up to be assigned, not to be read; `before`: whether it had been used before that.
+    pub fn assigned(&mut self, name: &str, before: bool) {
+        let Some((&key, (Some(Symbol::Var(..)), _))) = self.symbols.get_key_value(name) else { return };
+        self.assigned.insert(key);
+        if !before {
+            self.used.remove(&("name", key));
+        }
+    }
+
+    /// A parameter that the body of its action does not name.
+    pub fn unused_param(&mut self, name: &'a Name) {
+        if !name.node.starts_with('_') {
+            self.unused_params.push((&name.node, name.span));
+        }
+    }
+
+    /// Variables that are set and never read, and those that are read and never set.
+    pub fn half_used(&self) -> (Vec<(String, Span)>, Vec<(String, Span)>) {
+        let variables = self.order.iter().filter(|(what, name, _)| *what == "variable" && !name.starts_with('_'));
+        let (mut unread, mut unset) = (vec![], vec![]);
+        for &(_, name, span) in variables {
+            match (self.is_used(name), self.assigned.contains(name)) {
+                (false, true) => unread.push((name.to_string(), span)),
+                (true, false) => unset.push((name.to_string(), span)),
+                _ => {}
+            }
+        }
+        (unread, unset)
+    }
+
     /// Declared names that nothing used, in order.
     pub fn unused(&self) -> Vec<(&'static str, String, Span)> {
         let unused = self.order.iter().filter(|(what, name, _)| {
             let space = if *what == "action" { "action" } else { "name" };
-            !self.used.contains(&(space, *name)) && !name.starts_with('_')
+            !self.used.contains(&(space, *name)) && !self.assigned.contains(name) && !name.starts_with('_')
         });
-        unused.map(|&(what, name, span)| (what, name.to_string(), span)).collect()
+        let params = self.unused_params.iter().map(|&(name, span)| ("parameter", name.to_string(), span));
+        unused.map(|&(what, name, span)| (what, name.to_string(), span)).chain(params).collect()
     }
 
     /// Reports that there is no such `what`, unless the name stands in a statement that could not be parsed.

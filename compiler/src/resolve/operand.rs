@@ -150,7 +150,10 @@ impl<'a> Resolver<'a> {
 
     /// `field = value`.
     pub fn assign(&mut self, name: &Name, value: &Expr, scope: &Scope<'a>) -> Option<Action> {
-        let Some((place, kind, field, _)) = self.readable(&name.node) else {
+        let before = self.names.is_used(&name.node);
+        let found = self.readable(&name.node);
+        self.names.assigned(&name.node, before);
+        let Some((place, kind, field, _)) = found else {
             if scope.params.contains_key(name.node.as_str()) {
                 let message = format!("the parameter `{}` cannot be assigned", name.node);
                 self.error("not-writable", message, name.span, "a parameter");
