@@ -317,10 +317,10 @@ mod tests {
             "a: ipv4(dst = 10.255.255.255) / udp()",
             "a: ipv4(dst = 11.0.0.0) / udp()",
             "b: ipv4(dst = 10.0.0.0) / udp()",
-            "a: ipv4(dst = 10.0.0.0) / tcp(dst = 80)",
-            "a: ipv4(dst = 10.0.0.0) / tcp(dst = 90)",
-            "a: ipv4(dst = 10.0.0.0) / tcp(dst = 79)",
-            "a: ipv4(dst = 10.0.0.0) / tcp(dst = 91)",
+            "a: ipv4(dst = 10.0.2.2) / tcp(dst = 80)",
+            "a: ipv4(dst = 10.0.2.2) / tcp(dst = 90)",
+            "a: ipv4(dst = 10.0.2.2) / tcp(dst = 79)",
+            "a: ipv4(dst = 10.0.2.2) / tcp(dst = 91)",
         ] {
             let ip = wanted.replace(" / udp()", "");
             assert!(texts.iter().any(|text| text.starts_with(&ip)), "{wanted} in {texts:#?}");
