@@ -1,10 +1,12 @@
 //! `pipec replay`: a program over captures, repeatable, without ports.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use pipec_abi::CONTROLLER;
 use pipec_abi::meta::Meta;
 use pipec_runtime::error::system;
 use pipec_runtime::replay::{Job, Passed, Report};
@@ -33,7 +35,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "jit")]
     engine: EngineName,
 
-    /// Print a line a packet: INDEX IN_PORT LENGTH -> PORT:HEX … or drop, ports by OpenFlow number
+    /// Print a line a packet: INDEX IN_PORT LENGTH -> PORT:HEX … or drop, ports by OpenFlow number or CONTROLLER
     #[arg(long)]
     lines: bool,
 
@@ -124,12 +126,14 @@ fn run(engine: &Engine, job: &Job, lines: bool) -> Result<Report, Error> {
 /// What became of a packet, on one line: outputs by port, those of one port in the order they were sent.
 fn line(meta: &Meta, passed: &Passed<'_>) -> String {
     let number = |port: u16| meta.ports[usize::from(port)].number;
-    let mut by_port: BTreeMap<u32, Vec<&[u8]>> = BTreeMap::new();
+    let mut by_port: BTreeMap<Option<Reverse<u32>>, Vec<&[u8]>> = BTreeMap::new();
     for (port, frame) in &passed.outcome.outputs {
-        by_port.entry(number(*port)).or_default().push(frame);
+        let number = (*port != CONTROLLER).then(|| Reverse(number(*port)));
+        by_port.entry(number).or_default().push(frame);
     }
     let mut line = format!("{} {} {} ->", passed.index, number(passed.in_port), passed.len);
-    for (port, frames) in by_port {
+    for (port, frames) in by_port.into_iter().rev() {
+        let port = port.map_or("CONTROLLER".into(), |Reverse(number)| number.to_string());
         for frame in frames {
             let _ = write!(line, " {port}:"); // writing to a string does not fail
             line.extend(
@@ -168,20 +172,11 @@ mod tests {
     #[test]
     fn a_line_has_outputs_by_port_and_keeps_the_order_on_one() {
         let port = |number| PortMeta { name: format!("p{number}"), number };
-        let meta = Meta {
-            name: "t".into(),
-            ports: vec![port(9), port(2)],
-            tables: vec![],
-            counters: vec![],
-            vars: 0,
-            points: 0,
-            vlan_limit: 1,
-            externs: vec![],
-        };
-        let outcome =
-            Outcome { outputs: vec![(0, vec![0xab]), (1, vec![0x02]), (1, vec![0x01, 0xff])], ..Outcome::default() };
+        let meta = Meta { name: "t".into(), ports: vec![port(9), port(2)], vlan_limit: 1, ..Meta::default() };
+        let outputs = vec![(CONTROLLER, vec![0x07]), (0, vec![0xab]), (1, vec![0x02]), (1, vec![0x01, 0xff])];
+        let outcome = Outcome { outputs, ..Outcome::default() };
         let passed = Passed { index: 3, in_port: 1, len: 60, outcome: &outcome };
-        assert_eq!(line(&meta, &passed), "3 2 60 -> 2:02 2:01ff 9:ab\n");
+        assert_eq!(line(&meta, &passed), "3 2 60 -> 2:02 2:01ff 9:ab CONTROLLER:07\n");
         let passed = Passed { outcome: &Outcome::default(), ..passed };
         assert_eq!(line(&meta, &passed), "3 2 60 -> drop\n");
     }

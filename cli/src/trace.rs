@@ -125,6 +125,9 @@ impl Interpret for Tracer {
 }
 
 fn port_name(loaded: &Loaded, port: PortId) -> &str {
+    if port.0 == pipec_abi::CONTROLLER {
+        return "controller";
+    }
     &loaded.program.ports[usize::from(port.0)].name
 }
 
@@ -241,6 +244,31 @@ impl Telling<'_> {
                 let text = format!("not {}: {}", rules::place(loaded, rule), rule.text.trim_end_matches(';'));
                 self.say(self.at.table + 1, text);
                 self.say(self.at.table + 2, reason_why(&loaded.program, rule, atom, value));
+            }
+            Event::NoPort(number) => self.action(format!("output to port {number}, which there is not: left out")),
+            Event::Part(port, max_len) => {
+                self.action(format!("output({}, max_len = {max_len})", port_name(loaded, port)));
+            }
+            Event::Mirror(port) => self.action(format!("mirror({}): a copy", port_name(loaded, port))),
+            Event::Controller(reason, max_len) => {
+                let part = if max_len == u16::MAX { String::new() } else { format!(", at most {max_len} bytes") };
+                self.action(format!("controller: a copy{part}, reason {reason}"));
+            }
+            Event::Count(counter) => {
+                self.action(format!("count({})", loaded.program.counters[usize::from(counter.0)]));
+            }
+            Event::Bucket(group, Some(bucket)) => {
+                let group = loaded.program.group(group);
+                self.action(format!("group({}): bucket {} of {}", group.name, bucket + 1, group.buckets.len()));
+            }
+            Event::Bucket(group, None) => {
+                let name = &loaded.program.group(group).name;
+                self.action(format!("group({name}): no bucket to choose, nothing to do"));
+            }
+            Event::Meter(meter, passes) => {
+                let meter = &loaded.program.meters[usize::from(meter.0)];
+                let what = if passes { "slow enough" } else { "too fast, the packet ends" };
+                self.action(format!("meter({}): {what}", meter.name));
             }
         }
     }

@@ -161,6 +161,7 @@ fields! {
     IcmpCode   "icmp.code"     8   Number Icmp    IcmpCode    "Code; 0 in fragments.",
     Icmpv6Type "icmpv6.type"   8   Number Icmpv6  Icmpv6Type  "Type; 0 in fragments.",
     Icmpv6Code "icmpv6.code"   8   Number Icmpv6  Icmpv6Code  "Code; 0 in fragments.",
+    InPortNumber "in_port.number" 16 Number -     -           "OpenFlow number of the port the packet came in by.",
 }
 
 /// Other names of fields, with what must be present for them (mostly the field's own header): the versions of IP by name,

@@ -1,18 +1,23 @@
 //! The program after names are resolved: what `check`, `eval` and `plan` read. It knows ports, tables and fields, not text.
 //!
 //! ```text
-//! program   := name port* option* variable* extern* table+ entry test*
+//! program   := name port* option* variable* extern* table+ entry test* group* meter* counter*
 //! table     := name rule*                              tried in order, the first that holds is taken; none: a table miss
 //! rule      := id priority cond action*                no action: drop
-//! cond      := true | has(header) | compare(read, test) | not cond | all cond* | any cond*
+//! cond      := true | has(header) | compare(read, test) | not cond | all cond* | any cond* | compare_to(read, order, read)
 //! read      := place view                              view: what tables see, or what actions see
 //! test      := masked(value, mask) | range(low, high) | in(range*)
 //! place     := (space, bit offset, width)              space: a field of the packet, or the metadata
-//! value     := constant | read(place) | arith(op, value, value)
+//! value     := constant | read(place) | arith(op, value, value) | hash(value*)
 //! action    := output(port) | in_port | flood | all | normal | drop
 //!            | set(place, value) | dec_ttl
 //!            | ct(zone, commit, force, mark, label) | ct_clear
 //!            | extern(action, value*) | call(table, in_port?) | goto(table) | clone{ action* } | exit
+//!            | output_to(value) | output_part(value, max_len) | mirror(port) | controller(reason, max_len)
+//!            | count(counter) | group(group) | meter(meter)
+//! group     := name kind hash bucket*                  kind: all, select, indirect, fast failover
+//! bucket    := weight watch? action*
+//! meter     := name unit rate burst                    unit: packets, or kilobits
 //! ```
 //!
 //! Meaning, in one place; SEMANTICS and CONTRACTS have the reasons:
@@ -40,6 +45,19 @@
 //!   any byte of the packet, its length apart, and may end the packet as `drop` does.
 //! - `arith` is on unsigned numbers, modulo 2^64: what it is written to keeps the low bits. `check` sees that no operand of a
 //!   `shr` is wider than 64 bits; shifts by 64 or more give 0.
+//! - `hash` is `pipec_abi::hash::hash` of its values: 32 bits. A value that is a place of more than 64 bits counts as two
+//!   words, the upper one first; every other value is one.
+//! - `compare_to` holds two places of at most 64 bits against each other; `resolve` writes what must be present beside it.
+//! - Ports in values are OpenFlow numbers, 0 is none. `in_port` as a field is the dense number, `in_port.number` that of OpenFlow.
+//! - `output_to` sends to the port with that number: as `output`, but nothing happens (reason `no_port`) where there is no such
+//!   port. `output_part` is the same with a copy cut to `max_len` bytes. `mirror` sends also to the port the packet came in by.
+//! - `controller` sends a copy of at most `max_len` bytes to the pseudo port `pipec_abi::CONTROLLER`: an output like others.
+//! - `group` runs buckets as clones, so each ends for itself. All: every one. Select: the first whose share of the sum of
+//!   weights the hash falls into, in 32 bits multiplied by the sum; is its watched port dead, the same again with
+//!   `hash::again` among those alive. Fast failover: the first whose watched port lives. Indirect: the only one. Where none
+//!   can be chosen nothing happens (reason `group`).
+//! - `meter` ends the packet as `drop` does (reason `meter`), where it comes faster than its bucket of tokens fills.
+//! - `count` counts the packet, as long as it is then, whatever becomes of it.
 //! - Variables and `ct.*` are 0 when a packet enters.
 
 use pipec_abi::DropReason;
@@ -76,6 +94,12 @@ pub struct Program {
     pub entry: TableId,
     /// Its `test` blocks.
     pub tests: Vec<Test>,
+    /// Its groups.
+    pub groups: Vec<Group>,
+    /// Its meters.
+    pub meters: Vec<Meter>,
+    /// Names of its own counters.
+    pub counters: Vec<String>,
 }
 
 /// A port.
@@ -154,6 +178,17 @@ pub enum Cond {
     Not(Box<Cond>),
     All(Vec<Cond>),
     Any(Vec<Cond>),
+    /// Two places of at most 64 bits, against each other.
+    CompareTo(Read, Order, Read),
+}
+
+/// How two places are held against each other; what is not here is written with `not`, or with the sides swapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Order {
+    Equal,
+    Less,
+    AtMost,
 }
 
 /// Where bits come from.
@@ -221,6 +256,18 @@ pub enum Value {
     Read(Place),
     /// It is computed when the action runs, in words of 64 bits.
     Arith(Arith, Box<Value>, Box<Value>),
+    /// 32 bits that depend on all of these.
+    Hash(Vec<Value>),
+}
+
+impl Value {
+    /// Whether it has two words.
+    pub fn is_wide(&self) -> bool {
+        match self {
+            Value::Read(place) => place.width > 64,
+            _ => false,
+        }
+    }
 }
 
 /// An operation on unsigned words of 64 bits; what goes beyond is cut off.
@@ -267,6 +314,91 @@ pub enum Action {
         action: u16,
         args: Vec<Value>,
     },
+    // sending, counting, choosing
+    OutputTo(Value),
+    OutputPart {
+        port: Value,
+        max_len: u16,
+    },
+    Mirror(PortId),
+    Controller {
+        reason: u8,
+        max_len: u16,
+    },
+    Count(CounterId),
+    Group(GroupId),
+    Meter(MeterId),
+}
+
+/// A counter with a name, by its place in [`Program::counters`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CounterId(pub u16);
+
+/// A group, by its place in [`Program::groups`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupId(pub u16);
+
+/// A meter, by its place in [`Program::meters`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MeterId(pub u16);
+
+/// Lists of actions, of which some are run on copies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Its name; for `.flows`, its number in decimal.
+    pub name: String,
+    /// Which buckets are run.
+    pub kind: GroupKind,
+    /// What a packet's bucket depends on, where one is selected.
+    pub hash: Vec<Value>,
+    /// Its buckets.
+    pub buckets: Vec<Bucket>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// Which buckets of a group are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum GroupKind {
+    All,
+    Select,
+    Indirect,
+    FastFailover,
+}
+
+/// A list of actions of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// Its share, where one is selected.
+    pub weight: u16,
+    /// The port that must be alive for it.
+    pub watch: Option<PortId>,
+    /// What it does.
+    pub actions: Vec<Action>,
+}
+
+/// How fast packets may come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meter {
+    /// Its name; for `.flows`, its number in decimal.
+    pub name: String,
+    /// What it counts.
+    pub unit: MeterUnit,
+    /// So many in a second.
+    pub rate: u32,
+    /// So many at once.
+    pub burst: u32,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// What a meter counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum MeterUnit {
+    Packets,
+    Kilobits,
 }
 
 /// A `ct(...)`.
@@ -344,5 +476,15 @@ impl Program {
     /// The table with this id.
     pub fn table(&self, id: TableId) -> &Table {
         &self.tables[usize::from(id.0)]
+    }
+
+    /// The group with this id.
+    pub fn group(&self, id: GroupId) -> &Group {
+        &self.groups[usize::from(id.0)]
+    }
+
+    /// The port with this OpenFlow number.
+    pub fn port_numbered(&self, number: u128) -> Option<PortId> {
+        self.ports.iter().position(|port| u128::from(port.number) == number).map(|at| PortId(at as u16))
     }
 }

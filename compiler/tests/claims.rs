@@ -47,6 +47,19 @@ impl Env for Quiet {
         let bytes = self.saved.pop().expect("restore follows save");
         burst.bytes_mut(i).copy_from_slice(&bytes);
     }
+    fn emit_part(&mut self, _: &mut Ctx, burst: &mut Burst, i: usize, _: u16, _: u16) {
+        burst.set_verdict(i, Verdict::LISTED);
+    }
+    fn controller(&mut self, _: &mut Ctx, burst: &mut Burst, i: usize, _: u8, _: u16) {
+        burst.set_verdict(i, Verdict::LISTED);
+    }
+    fn meter(&mut self, _: &mut Ctx, _: &mut Burst, _: usize, _: u16) -> bool {
+        self.asked += 1;
+        !self.asked.is_multiple_of(4)
+    }
+    fn live(&mut self, _: &mut Ctx, port: u16) -> bool {
+        port != 1
+    }
     fn fail(&mut self, _: &mut Ctx, burst: &mut Burst, i: usize, reason: DropReason) {
         burst.set_verdict(i, Verdict::drop(reason));
     }

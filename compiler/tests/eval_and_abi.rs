@@ -24,6 +24,14 @@ impl Env for Nothing {
     fn normal(&mut self, _: &mut Ctx, _: &mut Burst, _: usize, _: u16, _: Emit) {}
     fn save(&mut self, _: &mut Ctx, _: &mut Burst, _: usize) {}
     fn restore(&mut self, _: &mut Ctx, _: &mut Burst, _: usize) {}
+    fn emit_part(&mut self, _: &mut Ctx, _: &mut Burst, _: usize, _: u16, _: u16) {}
+    fn controller(&mut self, _: &mut Ctx, _: &mut Burst, _: usize, _: u8, _: u16) {}
+    fn meter(&mut self, _: &mut Ctx, _: &mut Burst, _: usize, _: u16) -> bool {
+        true
+    }
+    fn live(&mut self, _: &mut Ctx, _: u16) -> bool {
+        true
+    }
     fn fail(&mut self, _: &mut Ctx, _: &mut Burst, _: usize, _: DropReason) {}
 }
 
@@ -32,7 +40,6 @@ fn run(actions: Vec<Action>, frame: &mut [u8], vlan_limit: u8) -> (u128, Option<
     let rule = Rule { priority: 0, cond: Cond::True, actions, text: String::new(), span: Span::default() };
     let program = Program {
         name: "writes".into(),
-        ports: vec![],
         options: Options { vlan_limit },
         metadata_words: 2,
         tables: vec![Table { name: "0".into(), rules: vec![rule], span: Span::default() }],

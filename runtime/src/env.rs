@@ -8,10 +8,12 @@
 use core::ffi::c_void;
 use std::sync::Arc;
 
-use pipec_abi::{BURST, Burst, CtPoint, Ctx, DropReason, Emit, Env, Verdict};
+use pipec_abi::{BURST, Burst, CONTROLLER, CtPoint, Ctx, DropReason, Emit, Env, Verdict};
 
 use crate::conntrack::Tracker;
 use crate::fdb::{self, Fdb};
+use crate::liveness::Liveness;
+use crate::meter::Meters;
 
 /// A packet, as whoever owns its memory knows it.
 pub type Handle = *mut c_void;
@@ -26,6 +28,8 @@ pub trait Buffers {
     fn free(&mut self, pkt: Handle);
     /// Length of the frame in bytes.
     fn frame_len(&self, pkt: Handle) -> u32;
+    /// Cuts a packet that nobody else holds to `len` bytes, if it is longer.
+    fn cut(&mut self, pkt: Handle, len: u32);
 }
 
 /// Where a burst's packets go when it is committed. Each packet, and each copy, reaches it exactly once.
@@ -36,6 +40,8 @@ pub trait Sink<B: Buffers> {
     fn drop(&mut self, buffers: &mut B, in_port: u16, pkt: Handle, len: u32, reason: DropReason);
     /// A copy of a packet, meant for `port`, could not be made.
     fn lost(&mut self, port: u16, reason: DropReason);
+    /// A copy of a packet that came in by `in_port` goes to the controller, which is told the reason.
+    fn punt(&mut self, buffers: &mut B, in_port: u16, pkt: Handle, len: u32, reason: u8);
     /// All packets of the burst go out of `port`.
     fn send_all(&mut self, buffers: &mut B, port: u16, burst: &Burst) {
         for i in 0..burst.len() {
@@ -58,6 +64,8 @@ struct Out {
     copy: Handle,
     port: u16,
     next: u16,
+    /// For the controller: why.
+    reason: u8,
 }
 
 /// What `save` remembered.
@@ -81,6 +89,8 @@ pub struct WorkerEnv<B: Buffers> {
     saves: usize,
     /// Copies for which there was no buffer, as (port, number), since the last commit.
     lost: Vec<(u16, DropReason)>,
+    meters: Arc<Meters>,
+    liveness: Arc<Liveness>,
 }
 
 // SAFETY: the handles in it belong to this worker alone; it moves to its thread as a whole.
@@ -99,7 +109,15 @@ impl<B: Buffers> WorkerEnv<B> {
             saved: Vec::new(),
             saves: 0,
             lost: Vec::with_capacity(MAX_OUTPUTS),
+            meters: Arc::default(),
+            liveness: Arc::default(),
         }
+    }
+
+    /// The same, with the meters of the program and what is known of its ports' links.
+    #[must_use]
+    pub fn with(self, meters: Arc<Meters>, liveness: Arc<Liveness>) -> WorkerEnv<B> {
+        WorkerEnv { meters, liveness, ..self }
     }
 
     /// Starts a burst: forgets the last one.
@@ -143,7 +161,7 @@ impl<B: Buffers> WorkerEnv<B> {
         match (verdict.port(), verdict.reason()) {
             (Some(port), _) => sink.send(&mut self.buffers, port, pkt, len, false),
             (None, Some(reason)) => sink.drop(&mut self.buffers, burst.in_port(i), pkt, len, reason),
-            (None, None) => self.commit_list(i, pkt, len, sink),
+            (None, None) => self.commit_list(i, pkt, burst.in_port(i), len, sink),
         }
     }
 
@@ -157,7 +175,7 @@ impl<B: Buffers> WorkerEnv<B> {
 
     /// Commits a packet with several outputs: the last that shares it gets the packet itself.
     #[cold]
-    fn commit_list<S: Sink<B>>(&mut self, i: usize, pkt: Handle, len: u32, sink: &mut S) {
+    fn commit_list<S: Sink<B>>(&mut self, i: usize, pkt: Handle, in_port: u16, len: u32, sink: &mut S) {
         let mut shares = 0;
         let mut at = self.lists[i].0;
         while at != END {
@@ -171,7 +189,10 @@ impl<B: Buffers> WorkerEnv<B> {
             let out = self.outs[usize::from(at)];
             if !out.copy.is_null() {
                 let len = self.buffers.frame_len(out.copy);
-                sink.send(&mut self.buffers, out.port, out.copy, len, true);
+                match out.port {
+                    CONTROLLER => sink.punt(&mut self.buffers, in_port, out.copy, len, out.reason),
+                    port => sink.send(&mut self.buffers, port, out.copy, len, true),
+                }
             } else {
                 shares -= 1;
                 let held = if shares == 0 { Some(pkt) } else { self.buffers.share(pkt) };
@@ -194,7 +215,7 @@ impl<B: Buffers> WorkerEnv<B> {
             return false;
         }
         let at = self.outs.len() as u16;
-        self.outs.push(Out { copy, port, next: END });
+        self.outs.push(Out { copy, port, next: END, reason: 0 });
         let (head, tail) = &mut self.lists[i];
         match self.outs.get_mut(usize::from(*tail)) {
             Some(last) if *tail != END => last.next = at,
@@ -240,6 +261,24 @@ impl<B: Buffers> WorkerEnv<B> {
             }
             self.discard(burst, i, DropReason::Outputs);
         }
+    }
+
+    /// Adds an output of a copy cut to `max_len` bytes; whether it could.
+    fn emit_cut(&mut self, burst: &mut Burst, i: usize, port: u16, max_len: u16) -> bool {
+        let Some(copy) = self.buffers.copy(burst, i) else {
+            if self.lost.len() < MAX_OUTPUTS {
+                self.lost.push((port, DropReason::NoMbuf));
+            }
+            burst.drop_if_unsent(i, DropReason::NoMbuf);
+            return false;
+        };
+        self.buffers.cut(copy, u32::from(max_len));
+        let listed = self.list(burst, i, port, copy);
+        if !listed {
+            self.buffers.free(copy);
+            self.discard(burst, i, DropReason::Outputs);
+        }
+        listed
     }
 
     /// Discards the outputs of packet `i` and drops it.
@@ -332,5 +371,27 @@ impl<B: Buffers> Env for WorkerEnv<B> {
     fn fail(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize, reason: DropReason) {
         self.discard(burst, i, reason);
         self.saves = 0;
+    }
+
+    fn emit_part(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize, port: u16, max_len: u16) {
+        self.emit_cut(burst, i, port, max_len);
+    }
+
+    fn controller(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize, reason: u8, max_len: u16) {
+        if self.emit_cut(burst, i, CONTROLLER, max_len)
+            && let Some(last) = self.outs.last_mut()
+        {
+            last.reason = reason;
+        }
+    }
+
+    #[inline]
+    fn meter(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize, meter: u16) -> bool {
+        self.meters.take(meter, burst.frame_len(i), burst.now_ns())
+    }
+
+    #[inline]
+    fn live(&mut self, _ctx: &mut Ctx, port: u16) -> bool {
+        self.liveness.get(port)
     }
 }

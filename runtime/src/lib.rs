@@ -13,6 +13,8 @@ pub mod library;
 pub mod live;
 #[cfg(feature = "host")]
 pub mod live_line;
+pub mod liveness;
+pub mod meter;
 pub mod offline;
 pub mod options;
 pub mod pcap;

@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
-use pipec_abi::{BURST, Burst, DropReason};
+use pipec_abi::{BURST, Burst, CONTROLLER, DropReason};
 
 use crate::conntrack::{Config, Conntrack, Tracker};
 use crate::engine::{Engine, Kind, Runner};
 use crate::env::{Buffers, Handle, Sink, WorkerEnv};
 use crate::fdb::Fdb;
+use crate::liveness::Liveness;
+use crate::meter::Meters;
 
 /// Packets on the heap. A handle is the number of a slot, counted from 1.
 #[derive(Default)]
@@ -76,12 +78,16 @@ impl Buffers for Heap {
     fn frame_len(&self, pkt: Handle) -> u32 {
         self.get(pkt).data.len() as u32
     }
+    fn cut(&mut self, pkt: Handle, len: u32) {
+        self.get_mut(pkt).data.truncate(len as usize);
+    }
 }
 
 /// What became of one packet: it came out of ports, or it was dropped, or (neither) the program consumed it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Program port and frame of each output, in the order they were sent.
+    /// Program port and frame of each output, in the order they were sent; the controller is the port
+    /// [`CONTROLLER`](pipec_abi::CONTROLLER).
     pub outputs: Vec<(u16, Vec<u8>)>,
     /// Why it was dropped, if it was: then it has no outputs.
     pub drop: Option<DropReason>,
@@ -112,6 +118,7 @@ pub struct Offline {
     fdb: Arc<Fdb>,
     /// Whether each port of the program is attached.
     attached: Vec<bool>,
+    liveness: Arc<Liveness>,
 }
 
 impl Offline {
@@ -141,10 +148,17 @@ impl Offline {
         let fdb = Arc::new(Fdb::new(8192, 300));
         let ports = (0..attached.len() as u16).filter(|port| attached[usize::from(*port)]).collect();
         let tracker = Tracker::new(conntrack.clone());
-        let mut env = Box::new(WorkerEnv::new(Heap::default(), tracker, fdb.clone(), ports));
+        let liveness = Arc::new(Liveness::new(attached.iter().copied()));
+        let env = WorkerEnv::new(Heap::default(), tracker, fdb.clone(), ports);
+        let mut env = Box::new(env.with(Arc::new(Meters::new(&meta.meters)), liveness.clone()));
         // SAFETY: the `Env` is boxed and lives as long as the runner, beside it; only `run` below uses it meanwhile.
         let runner = unsafe { engine.runner(&raw mut *env) };
-        Offline { runner, env, burst: Box::new(Burst::new()), conntrack, fdb, attached: attached.to_vec() }
+        Offline { runner, env, burst: Box::new(Burst::new()), conntrack, fdb, attached: attached.to_vec(), liveness }
+    }
+
+    /// Which ports are alive: at first those that are attached.
+    pub fn liveness(&self) -> &Liveness {
+        &self.liveness
     }
 
     /// Runs frames that arrive at one moment through the program, at most 32 a burst; what became of each, in order.
@@ -215,5 +229,10 @@ impl Sink<Heap> for Collect<'_> {
     }
     fn lost(&mut self, port: u16, reason: DropReason) {
         self.outcomes[self.at].lose(port, reason);
+    }
+    fn punt(&mut self, buffers: &mut Heap, _in_port: u16, pkt: Handle, _len: u32, _reason: u8) {
+        let frame = buffers.get(pkt).data.clone();
+        self.outcomes[self.at].outputs.push((CONTROLLER, frame));
+        buffers.free(pkt);
     }
 }

@@ -76,7 +76,7 @@ mod tests {
     fn meta(names: &[&str]) -> Meta {
         let port = |(i, name): (usize, &&str)| PortMeta { name: name.to_string(), number: i as u32 + 1 };
         let ports = names.iter().enumerate().map(port).collect();
-        Meta { name: "fw".into(), ports, tables: vec![], counters: vec![], vars: 0, points: 0, vlan_limit: 1 }
+        Meta { name: "fw".into(), ports, vlan_limit: 1, ..Meta::default() }
     }
 
     fn error(names: &[&str], given: &[&str]) -> String {

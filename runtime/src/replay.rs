@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pipec_abi::meta::Meta;
-use pipec_abi::{BURST, Counter};
+use pipec_abi::{BURST, CONTROLLER, Counter};
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::offline::{Offline, Outcome};
 use crate::pcap::{Capture, CaptureError, Cut, Resolution, Writer};
-use crate::stats::{Ledger, PortStats, Stats};
+use crate::stats::{Ledger, NamedCounter, PortStats, Stats};
 
 /// The most that the clock moves between two packets.
 pub const MAX_GAP_NS: u64 = 600_000_000_000;
@@ -99,6 +99,7 @@ pub fn replay(
     outputs.finish()?;
     report.stats.seconds = clock.seconds();
     report.counters = offline.counters();
+    report.stats.counters = NamedCounter::of(engine.meta(), &report.counters);
     report.cut = merge.cut();
     assert!(report.stats.ledger.balances(), "every packet and copy is accounted for: {:?}", report.stats.ledger);
     Ok(report)
@@ -115,7 +116,7 @@ fn empty_stats(meta: &Meta) -> Stats {
 
 /// Counts one packet.
 fn account(stats: &mut Stats, in_port: u16, len: usize, outcome: &Outcome) {
-    let Stats { ports, drops, ledger, .. } = stats;
+    let Stats { ports, drops, ledger, punted, .. } = stats;
     let port = &mut ports[usize::from(in_port)];
     port.rx_packets += 1;
     port.rx_bytes += len as u64;
@@ -124,10 +125,16 @@ fn account(stats: &mut Stats, in_port: u16, len: usize, outcome: &Outcome) {
         drops.add(reason, 1);
     }
     for (port, reason) in &outcome.lost {
-        ports[usize::from(*port)].drops.add(*reason, 1);
+        // A copy for the controller is lost where the packet came in.
+        let port = if *port == CONTROLLER { in_port } else { *port };
+        ports[usize::from(port)].drops.add(*reason, 1);
         drops.add(*reason, 1);
     }
     for (port, frame) in &outcome.outputs {
+        if *port == CONTROLLER {
+            *punted += 1;
+            continue;
+        }
         let port = &mut ports[usize::from(*port)];
         port.tx_packets += 1;
         port.tx_bytes += frame.len() as u64;

@@ -8,7 +8,8 @@
 //! ```
 //! The first output of a packet is the packet itself, every other one a copy. So packets sent = forwarded + copies sent.
 
-use pipec_abi::DropReason;
+use pipec_abi::meta::Meta;
+use pipec_abi::{Counter, DropReason};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 const REASONS: usize = DropReason::ALL.len();
@@ -152,6 +153,35 @@ pub struct Stats {
     /// Where packets and copies went.
     #[serde(skip)]
     pub ledger: Ledger,
+    /// Copies that went to the controller.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub punted: u64,
+    /// What the program counts under names of its own, since the start.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<NamedCounter>,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// A counter of the program.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct NamedCounter {
+    /// Its name.
+    pub name: String,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of their frames, without FCS.
+    pub bytes: u64,
+}
+
+impl NamedCounter {
+    /// The program's own counters, from the values of all.
+    pub fn of(meta: &Meta, counters: &[Counter]) -> Vec<NamedCounter> {
+        let named = meta.by_name(counters);
+        named.map(|(name, c)| NamedCounter { name: name.into(), packets: c.packets, bytes: c.bytes }).collect()
+    }
 }
 
 impl Stats {
@@ -174,6 +204,9 @@ mod tests {
             PortStats { name: "lan".into(), number: 1, rx_packets: 3, rx_bytes: 180, drops, ..PortStats::default() };
         let stats =
             Stats { seconds: 1.5, ports: vec![port], workers: vec![WorkerStats::default()], drops, ..Stats::default() };
+        let counted = NamedCounter { name: "denied".into(), packets: 2, bytes: 120 };
+        let more = Stats { punted: 4, counters: vec![counted], ..stats.clone() }.to_json();
+        assert!(more.ends_with(r#","punted":4,"counters":[{"name":"denied","packets":2,"bytes":120}]}"#), "{more}");
         assert_eq!(
             stats.to_json(),
             r#"{"tsc_hz":0,"seconds":1.5,"ports":[{"name":"lan","number":1,"rx_packets":3,"rx_bytes":180,"tx_packets":0,"tx_bytes":0,"drops":{"policy":2,"ttl":1}}],"workers":[{"cpu":0,"packets":0,"busy_cycles":0,"idle_cycles":0,"polls":0,"busy_polls":0}],"drops":{"policy":2,"ttl":1}}"#

@@ -18,9 +18,15 @@ pub fn summary(stats: &Stats) -> String {
     if ledger.copies_made > 0 {
         text += &format!("; copies made {}, sent {}", ledger.copies_made, ledger.copies_sent);
     }
+    if stats.punted > 0 {
+        text += &format!("; to the controller {}", stats.punted);
+    }
     text += &format!("; {:.3} s\n", stats.seconds);
     if stats.drops.total() > 0 {
         text += &format!("\n{}\n", drops(stats).trim_fmt());
+    }
+    if !stats.counters.is_empty() {
+        text += &format!("\n{}\n", counters(stats).trim_fmt());
     }
     if !stats.workers.is_empty() {
         text += &format!("\n{}\n", workers(stats).trim_fmt());
@@ -69,6 +75,14 @@ fn drops(stats: &Stats) -> Table {
     table
 }
 
+fn counters(stats: &Stats) -> Table {
+    let mut table = plain(&["counted", "packets ", "bytes "]);
+    for counter in &stats.counters {
+        table.add_row([Cell::new(&counter.name), number(counter.packets), number(counter.bytes)]);
+    }
+    table
+}
+
 fn workers(stats: &Stats) -> Table {
     let mut table = plain(&["processor ", "packets ", "busy ", "cycles/packet ", "polls "]);
     for worker in &stats.workers {
@@ -107,7 +121,7 @@ mod tests {
     use pipec_abi::meta::{CounterMeta, RuleMeta, TableMeta};
 
     use super::*;
-    use crate::stats::{Ledger, PortStats, WorkerStats};
+    use crate::stats::{Ledger, NamedCounter, PortStats, WorkerStats};
 
     #[test]
     fn the_summary_says_what_passed_and_why_packets_were_dropped() {
@@ -121,7 +135,12 @@ mod tests {
         for part in ["lan (1)", "300", "received 5: forwarded 3, dropped 2; 2.000 s", "ttl", "dec_ttl met"] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
-        assert!(!text.contains("processor"));
+        assert!(!text.contains("processor") && !text.contains("counted") && !text.contains("controller"));
+        stats.counters = vec![NamedCounter { name: "denied".into(), packets: 2, bytes: 4711 }];
+        stats.punted = 17;
+        for part in ["denied", "4711", "to the controller 17;"] {
+            assert!(summary(&stats).contains(part), "{part}");
+        }
         stats.workers =
             vec![WorkerStats { cpu: 7, busy_cycles: 30, idle_cycles: 10, packets: 3, ..WorkerStats::default() }];
         assert!(summary(&stats).contains("75.0 %"));
@@ -131,8 +150,9 @@ mod tests {
     fn rules_show_what_they_matched() {
         let rule = |text: &str| RuleMeta { priority: 9, text: text.into() };
         let tables = vec![TableMeta { name: "t".into(), rules: vec![rule("arp => drop"), rule("ip => normal")] }];
-        let counters = vec![CounterMeta { rules: vec![(0, 1)] }, CounterMeta { rules: vec![(0, 2)] }];
-        let meta = Meta { name: "p".into(), ports: vec![], tables, counters, vars: 0, points: 0, vlan_limit: 1 };
+        let counters =
+            vec![CounterMeta { rules: vec![(0, 1)], name: None }, CounterMeta { rules: vec![(0, 2)], name: None }];
+        let meta = Meta { name: "p".into(), tables, counters, vlan_limit: 1, ..Meta::default() };
         let text = rules(&meta, &[Counter { packets: 41, bytes: 4100 }, Counter::default()]);
         assert!(text.contains("arp => drop") && text.contains("4100"), "{text}");
         assert!(!text.contains("no rule matched"), "{text}");

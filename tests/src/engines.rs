@@ -43,12 +43,16 @@ pub fn offline(engine: &Engine) -> Offline {
 /// Frames that arrive together: the time in nanoseconds, and port and frame of each.
 pub type Arrival = (u64, Vec<(u16, Vec<u8>)>);
 
-/// What an engine makes of a sequence of arrivals: what became of each packet, and packets and bytes of each rule.
+/// What an engine makes of a sequence of arrivals: what became of each packet, and packets and bytes of each rule and
+/// of the program's own counters.
 pub fn run(engine: &Engine, arrivals: &[Arrival]) -> (Vec<Outcome>, Vec<Vec<(u64, u64)>>) {
     let mut offline = offline(engine);
+    // One port's link is down, so that groups have to choose.
+    offline.liveness().set(1, false);
     let outcomes = arrivals.iter().flat_map(|(now_ns, frames)| offline.send(*now_ns, frames)).collect();
     let counters = engine.meta().by_rule(&offline.counters());
-    let counts = counters.iter().map(|t| t.iter().map(|c| (c.packets, c.bytes)).collect()).collect();
+    let mut counts: Vec<Vec<_>> = counters.iter().map(|t| t.iter().map(|c| (c.packets, c.bytes)).collect()).collect();
+    counts.push(engine.meta().by_name(&offline.counters()).map(|(_, c)| (c.packets, c.bytes)).collect());
     (outcomes, counts)
 }
 
@@ -78,6 +82,13 @@ pub fn hex(bytes: &[u8]) -> String {
 /// A program's tables, a line a rule.
 pub fn describe(program: &Program) -> String {
     let mut text = format!("vlan_limit {}\n", program.options.vlan_limit);
+    for group in &program.groups {
+        text += &format!("group {} {:?} {:?}\n", group.name, group.kind, group.hash);
+        group.buckets.iter().for_each(|bucket| text += &format!("  {bucket:?}\n"));
+    }
+    for meter in &program.meters {
+        text += &format!("meter {} {:?} {} {}\n", meter.name, meter.unit, meter.rate, meter.burst);
+    }
     for table in &program.tables {
         text += &format!("table {}\n", table.name);
         for rule in &table.rules {

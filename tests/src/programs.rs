@@ -2,11 +2,14 @@
 
 use pipec_compiler::field::{Field, Header};
 use pipec_compiler::hir::{
-    Action, Cond, Ct, Match, Options, Place, Port, PortId, Program, Read, Rule, Space, Table, TableId, Value, View,
+    Action, Arith, Bucket, Cond, CounterId, Ct, Group, GroupId, GroupKind, Match, Meter, MeterId, MeterUnit, Options,
+    Order, Place, Port, PortId, Program, Read, Rule, Space, Table, TableId, Value, View,
 };
 use pipec_compiler::source::Span;
 use proptest::prelude::*;
 
+/// Groups that programs have.
+const GROUPS: u16 = 2;
 /// Words of metadata that programs have.
 const WORDS: u16 = 2;
 /// Fields that conditions test and actions write, with values that frames have.
@@ -42,28 +45,65 @@ const FIELDS: &[(Field, Header, &[u128])] = &[
     (Field::CtZone, Header::Eth, &[0, 1, 2]),
     (Field::CtMark, Header::Eth, &[0, 7]),
     (Field::CtLabel, Header::Eth, &[0, 7 << 64 | 9]),
+    (Field::InPortNumber, Header::Eth, &[1, 2, 9]),
 ];
 
 /// A program with three ports. `cyclic`: tables may reach themselves.
 pub fn program(cyclic: bool) -> impl Strategy<Value = Program> {
     (1usize..5, 1u8..3).prop_flat_map(move |(n, vlan_limit)| {
         let tables: Vec<_> = (0..n).map(|t| table(t, n, cyclic)).collect();
-        tables.prop_map(move |tables| Program {
+        let groups: Vec<_> = (0..GROUPS).map(|g| group(g, n, cyclic)).collect();
+        let numbers = prop::sample::select(&[[1, 2, 3], [9, 2, 4], [2, 3, 1]][..]);
+        (tables, groups, meters(), numbers).prop_map(move |(tables, groups, meters, numbers)| Program {
             name: "random".into(),
-            ports: (1..4).map(|n| Port { name: format!("p{n}"), number: n }).collect(),
+            ports: numbers.map(|number| Port { name: format!("p{number}"), number }).into(),
             options: Options { vlan_limit },
             metadata_words: WORDS,
             tables,
+            groups,
+            meters,
+            counters: vec!["first".into(), "second".into()],
             ..Program::default()
         })
     })
 }
 
+/// A group; its buckets may use the groups before it, and tables only where loops are allowed.
+fn group(g: u16, n: usize, cyclic: bool) -> impl Strategy<Value = Group> {
+    let kind = prop::sample::select(
+        &[GroupKind::All, GroupKind::Select, GroupKind::Select, GroupKind::FastFailover, GroupKind::Indirect][..],
+    );
+    let bucket =
+        (0u16..3, prop::option::of((0u16..3).prop_map(PortId)), actions(if cyclic { 0 } else { n }, n, cyclic, 1, g))
+            .prop_map(|(weight, watch, actions)| Bucket { weight, watch, actions });
+    let field = prop::sample::select(FIELDS).prop_map(|(field, ..)| Value::Read(Place::field(field)));
+    (kind, prop::collection::vec(field, 0..4), prop::collection::vec(bucket, 0..4)).prop_map(
+        move |(kind, hash, mut buckets)| {
+            buckets.truncate(if kind == GroupKind::Indirect { 1 } else { 4 });
+            Group { name: format!("g{g}"), kind, hash, buckets, span: Span::default() }
+        },
+    )
+}
+
+/// Two meters: one of packets, one of kilobits.
+fn meters() -> impl Strategy<Value = Vec<Meter>> {
+    let meter = |unit, rate: std::ops::Range<u32>, burst: std::ops::Range<u32>| {
+        (rate, burst).prop_map(move |(rate, burst)| Meter {
+            name: "m".into(),
+            unit,
+            rate,
+            burst,
+            span: Span::default(),
+        })
+    };
+    (meter(MeterUnit::Packets, 1..20, 1..20), meter(MeterUnit::Kilobits, 1..100, 1..100)).prop_map(|(a, b)| vec![a, b])
+}
+
 fn table(t: usize, n: usize, cyclic: bool) -> impl Strategy<Value = Table> {
-    let few = prop::collection::vec((cond(), actions(t, n, cyclic, 2)), 0..7);
+    let few = prop::collection::vec((cond(), actions(t, n, cyclic, 2, GROUPS)), 0..7);
     // So many that their look-up is data, with few kinds of actions.
     let many = (
-        prop::collection::vec(actions(t, n, cyclic, 1), 1..4),
+        prop::collection::vec(actions(t, n, cyclic, 1, GROUPS), 1..4),
         prop::collection::vec((many_cond(), 0usize..4), 24..60),
     )
         .prop_map(|(kinds, rules)| {
@@ -134,7 +174,21 @@ fn compare() -> impl Strategy<Value = Cond> {
         let read = Read { place: Place::field(Field::InPort), view: View::Table };
         Cond::Compare(read, Match::Masked { value: port, mask: 0xffff })
     });
-    prop_oneof![6 => of_field, 1 => of_meta, 2 => of_port]
+    prop_oneof![12 => of_field, 2 => of_meta, 4 => of_port, 1 => compare_to()]
+}
+
+/// Two places against each other.
+fn compare_to() -> impl Strategy<Value = Cond> {
+    let order = prop::sample::select(&[Order::Equal, Order::Less, Order::AtMost][..]);
+    let side = || {
+        let narrow = field().prop_map(|(field, header, _)| (Cond::Has(header), Place::field(field)));
+        let meta = place().prop_map(|place| (Cond::True, place));
+        prop_oneof![2 => narrow, 1 => meta].prop_filter("fits a word", |(_, place)| place.width <= 64)
+    };
+    (side(), order, side()).prop_map(|((has, left), order, (has_too, right))| {
+        let read = |place| Read { place, view: View::Table };
+        Cond::All(vec![has, has_too, Cond::CompareTo(read(left), order, read(right))])
+    })
 }
 
 fn cond() -> impl Strategy<Value = Cond> {
@@ -160,6 +214,40 @@ fn value(width: u8) -> impl Strategy<Value = Value> {
     prop_oneof![
         3 => any::<u128>().prop_map(move |v| Value::Const(v & ones(width))),
         1 => of_place.prop_map(Value::Read),
+        1 => computed(),
+    ]
+}
+
+/// A value that is computed, of 64 bits.
+fn computed() -> impl Strategy<Value = Value> {
+    let ops = [Arith::Add, Arith::Sub, Arith::And, Arith::Or, Arith::Xor, Arith::Shl, Arith::Shr];
+    let narrow: Vec<Field> = FIELDS.iter().map(|(field, ..)| *field).filter(|field| field.width() <= 64).collect();
+    let leaf = prop_oneof![
+        1 => prop::sample::select(&[0u128, 1, 3, 63, 64, 0xffff][..]).prop_map(Value::Const),
+        1 => any::<u64>().prop_map(|v| Value::Const(v.into())),
+        3 => prop::sample::select(narrow).prop_map(|field| Value::Read(Place::field(field))),
+        1 => Just(Value::Read(Place { space: Space::Meta, offset: 32, width: 40 })),
+    ];
+    let any_field = prop::sample::select(FIELDS).prop_map(|(field, ..)| Value::Read(Place::field(field)));
+    leaf.prop_recursive(3, 8, 2, move |inner| {
+        let hashed = prop_oneof![inner.clone(), any_field.clone()];
+        prop_oneof![
+            3 => (prop::sample::select(&ops[..]), inner.clone(), inner)
+                .prop_map(|(op, a, b)| Value::Arith(op, Box::new(a), Box::new(b))),
+            1 => prop::collection::vec(hashed, 0..3).prop_map(Value::Hash),
+        ]
+    })
+}
+
+/// The number of a port, or of none.
+fn number() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        2 => (0u128..11).prop_map(Value::Const),
+        1 => Just(Value::Read(Place { space: Space::Meta, offset: 32, width: 32 })),
+        1 => Just(Value::Read(Place::field(Field::InPortNumber))),
+        2 => (computed(), Just(3)).prop_map(|(value, low)| {
+            Value::Arith(Arith::And, Box::new(value), Box::new(Value::Const(low)))
+        }),
     ]
 }
 
@@ -208,7 +296,25 @@ fn ct() -> impl Strategy<Value = Action> {
     })
 }
 
-fn actions(t: usize, n: usize, cyclic: bool, nested: u32) -> BoxedStrategy<Vec<Action>> {
+/// Sending, counting, choosing.
+fn sending(groups: u16) -> impl Strategy<Value = Action> {
+    let max_len = || prop::sample::select(&[14u16, 60, u16::MAX][..]);
+    let group = (0..groups.max(1)).prop_map(move |g| match groups {
+        0 => Action::Count(CounterId(0)),
+        _ => Action::Group(GroupId(g)),
+    });
+    prop_oneof![
+        3 => number().prop_map(Action::OutputTo),
+        1 => (number(), max_len()).prop_map(|(port, max_len)| Action::OutputPart { port, max_len }),
+        1 => (0u16..3).prop_map(|port| Action::Mirror(PortId(port))),
+        1 => (0u8..3, max_len()).prop_map(|(reason, max_len)| Action::Controller { reason, max_len }),
+        1 => (0u16..2).prop_map(|counter| Action::Count(CounterId(counter))),
+        2 => group,
+        1 => (0u16..2).prop_map(|meter| Action::Meter(MeterId(meter))),
+    ]
+}
+
+fn actions(t: usize, n: usize, cyclic: bool, nested: u32, groups: u16) -> BoxedStrategy<Vec<Action>> {
     let reach = move || {
         let first = if cyclic { 0 } else { t + 1 };
         (first..n.max(first + 1)).prop_map(move |k| if k < n { Some(TableId(k as u16)) } else { None })
@@ -219,7 +325,7 @@ fn actions(t: usize, n: usize, cyclic: bool, nested: u32) -> BoxedStrategy<Vec<A
         None => Action::CtClear,
     });
     let clone = if nested > 0 {
-        actions(t, n, cyclic, nested - 1).prop_map(Action::Clone).boxed()
+        actions(t, n, cyclic, nested - 1, groups).prop_map(Action::Clone).boxed()
     } else {
         Just(Action::Flood).boxed()
     };
@@ -235,6 +341,7 @@ fn actions(t: usize, n: usize, cyclic: bool, nested: u32) -> BoxedStrategy<Vec<A
         1 => Just(Action::CtClear),
         2 => call,
         1 => clone,
+        3 => sending(groups),
     ];
     let last = prop_oneof![
         3 => Just(None),

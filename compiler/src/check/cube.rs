@@ -58,6 +58,8 @@ fn union(cond: &Cond, positive: bool) -> Option<Vec<Cube>> {
             }
             Some(sum)
         }
+        // Any packet may meet it, and any may not.
+        (Cond::CompareTo(..), _) => None,
         (Cond::Has(header), true) => Some(vec![has(*header)]),
         (Cond::Has(header), false) => has(*header).complement(),
         (Cond::Compare(read, test), true) => Some(compare(*read, test).into_iter().collect()),

@@ -84,7 +84,7 @@ impl Flow {
         let (rules, missed) = self.rules(table);
         for (rule, at) in program.tables[table].rules.iter().zip(rules) {
             if !at.holds.is_empty() {
-                let left = self.list(&rule.actions, at.holds, &mut effects, &mut 0, &mut |_, _, _| {});
+                let left = self.list(program, &rule.actions, at.holds, &mut effects, &mut 0, &mut |_, _, _| {});
                 effects.returns |= left;
             }
         }
@@ -104,13 +104,20 @@ impl Flow {
     }
 
     /// Tells for each action of a rule, those in clones behind the clone, what gets to it.
-    pub fn actions<'p>(&self, actions: &'p [Action], states: States, visit: &mut dyn FnMut(usize, &'p Action, States)) {
-        self.list(actions, states, &mut Effects::default(), &mut 0, visit);
+    pub fn actions<'p>(
+        &self,
+        program: &'p Program,
+        actions: &'p [Action],
+        states: States,
+        visit: &mut dyn FnMut(usize, &'p Action, States),
+    ) {
+        self.list(program, actions, states, &mut Effects::default(), &mut 0, visit);
     }
 
     /// Runs an action list; what is left at its end comes back.
     fn list<'p>(
         &self,
+        program: &'p Program,
         actions: &'p [Action],
         mut states: States,
         effects: &mut Effects,
@@ -137,8 +144,15 @@ impl Flow {
                 Action::Clone(inner) => {
                     // What leaves the clone's list early is not let through by the table.
                     let mut own = Effects::default();
-                    self.list(inner, states, &mut own, index, visit);
+                    self.list(program, inner, states, &mut own, index, visit);
                     effects.enters.append(&mut own.enters);
+                }
+                Action::Group(group) => {
+                    for bucket in &program.group(*group).buckets {
+                        let mut own = Effects::default();
+                        self.list(program, &bucket.actions, states, &mut own, &mut 0, &mut |_, _, _| {});
+                        effects.enters.append(&mut own.enters);
+                    }
                 }
                 _ => {}
             }
@@ -152,7 +166,7 @@ fn callers(program: &Program) -> Vec<Vec<usize>> {
     let mut callers = vec![vec![]; program.tables.len()];
     for (index, table) in program.tables.iter().enumerate() {
         for rule in &table.rules {
-            targets(&rule.actions, &mut |target| {
+            targets(program, &rule.actions, &mut |target| {
                 let callers = &mut callers[usize::from(target.0)];
                 if callers.last() != Some(&index) {
                     callers.push(index);
@@ -164,11 +178,14 @@ fn callers(program: &Program) -> Vec<Vec<usize>> {
 }
 
 /// Calls `visit` with every table that actions go to or call.
-pub fn targets(actions: &[Action], visit: &mut dyn FnMut(TableId)) {
+pub fn targets(program: &Program, actions: &[Action], visit: &mut dyn FnMut(TableId)) {
     for action in actions {
         match action {
             Action::Goto(table) | Action::Call { table, .. } => visit(*table),
-            Action::Clone(inner) => targets(inner, visit),
+            Action::Clone(inner) => targets(program, inner, visit),
+            Action::Group(group) => {
+                program.group(*group).buckets.iter().for_each(|bucket| targets(program, &bucket.actions, visit));
+            }
             _ => {}
         }
     }

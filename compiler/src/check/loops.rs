@@ -65,7 +65,7 @@ fn lost(input: &Input) -> Vec<bool> {
     // Tables that depend on a table: looked at again once it is not lost.
     let mut users = vec![vec![]; lost.len()];
     for (table, rule) in input.rules().filter(|(table, _)| lost[*table]) {
-        super::flow::targets(&input.rule(table, rule).actions, &mut |target| {
+        super::flow::targets(input.program, &input.rule(table, rule).actions, &mut |target| {
             let users: &mut Vec<usize> = &mut users[usize::from(target.0)];
             if users.last() != Some(&table) {
                 users.push(table);
@@ -94,7 +94,7 @@ fn certain(actions: &[Action], lost: &[bool]) -> Option<TableId> {
     for action in actions {
         match action {
             Action::Goto(table) | Action::Call { table, .. } if lost[usize::from(table.0)] => return Some(*table),
-            Action::Goto(_) | Action::Drop | Action::Exit | Action::DecTtl => return None,
+            Action::Goto(_) | Action::Drop | Action::Exit | Action::DecTtl | Action::Meter(_) => return None,
             // A callee may `exit`.
             Action::Call { .. } => return None,
             Action::Clone(inner) => {
@@ -123,6 +123,8 @@ fn unchanged(input: &Input, table: usize, rule: usize) -> bool {
                 return usize::from(target.0) == table;
             }
             Action::Output(_) | Action::InPort | Action::Flood | Action::All | Action::Normal | Action::Clone(_) => {}
+            Action::OutputTo(_) | Action::OutputPart { .. } | Action::Mirror(_) | Action::Controller { .. } => {}
+            Action::Count(_) | Action::Group(_) => {}
             _ => return false,
         }
     }

@@ -14,7 +14,7 @@ pub fn check(input: &Input, diagnostics: &mut Vec<Diagnostic>) {
         if states.is_empty() {
             continue;
         }
-        input.flow.actions(&input.rule(table, rule).actions, states, &mut |index, action, states| {
+        input.flow.actions(input.program, &input.rule(table, rule).actions, states, &mut |index, action, states| {
             let Some((name, header)) = written(action) else { return };
             if states.is_empty() {
                 return;

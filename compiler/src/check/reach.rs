@@ -45,7 +45,7 @@ pub fn check(input: &Input, shadows: &Shadows, known: &[(usize, usize)], diagnos
 fn ways_in(input: &Input) -> Vec<Option<Span>> {
     let mut ways = vec![None; input.program.tables.len()];
     for (from, rule) in input.rules() {
-        targets(&input.rule(from, rule).actions, &mut |target| {
+        targets(input.program, &input.rule(from, rule).actions, &mut |target| {
             let target = usize::from(target.0);
             if from != target {
                 ways[target].get_or_insert_with(|| input.cond_span(from, rule));

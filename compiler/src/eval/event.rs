@@ -2,7 +2,7 @@
 
 use pipec_abi::{CtPoint, CtView, DropReason, Flow, Verdict};
 
-use crate::hir::{Place, PortId, Read, TableId};
+use crate::hir::{CounterId, GroupId, MeterId, Place, PortId, Read, TableId};
 
 /// Something that happened to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,4 +101,18 @@ pub enum Event {
         /// What that test reads, if it reads a place.
         value: u128,
     },
+    /// `output(…)` to the port with a number that was computed; none has it.
+    NoPort(u64),
+    /// The packet was sent, cut to so many bytes.
+    Part(PortId, u16),
+    /// `mirror(…)`
+    Mirror(PortId),
+    /// `controller(…)`: why, and how many bytes at the most.
+    Controller(u8, u16),
+    /// `count(…)`
+    Count(CounterId),
+    /// A bucket of a group begins, as a clone; `None`: it has none to choose.
+    Bucket(GroupId, Option<usize>),
+    /// `meter(…)`, and whether the packet may pass.
+    Meter(MeterId, bool),
 }

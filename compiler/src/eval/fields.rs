@@ -69,7 +69,9 @@ impl Headers {
             self.transport(header).map(|l4| number(l4 + at, bytes))
         };
         match field {
-            Field::InPort | Field::CtState | Field::CtZone | Field::CtMark | Field::CtLabel => None,
+            Field::InPort | Field::InPortNumber | Field::CtState | Field::CtZone | Field::CtMark | Field::CtLabel => {
+                None
+            }
             Field::EthDst => Some(number(0, 6)),
             Field::EthSrc => Some(number(6, 6)),
             Field::EthType => Some(u128::from(self.eth_type)),

@@ -10,7 +10,7 @@ use super::fields;
 use super::headers::{ETHERNET, Headers};
 use super::write;
 use crate::field::Field;
-use crate::hir::{Action, Cond, Ct, Place, PortId, Program, Read, Space, TableId, Value, View};
+use crate::hir::{Action, Cond, Ct, GroupId, Order, Place, PortId, Program, Read, Space, TableId, Value, View};
 
 /// Calls and gotos that do not lead to a table further behind: so many may be nested.
 const DEPTH: u32 = 64;
@@ -37,6 +37,14 @@ struct List<'a> {
     depth: u32,
     /// For the list of a `clone`: what to put back.
     saved: Option<Saved>,
+    /// Buckets to run before the next action, the last first.
+    buckets: Vec<(GroupId, usize)>,
+}
+
+impl<'a> List<'a> {
+    fn new(left: std::slice::Iter<'a, Action>, table: TableId, depth: u32, saved: Option<Saved>) -> List<'a> {
+        List { left, table, depth, saved, buckets: vec![] }
+    }
 }
 
 /// What a `clone` puts back, beside the frame.
@@ -46,7 +54,7 @@ struct Saved {
 }
 
 /// What comes after an action.
-enum Next<'a> {
+pub(super) enum Next<'a> {
     /// The next action of the list.
     On,
     /// Another table, then the next action.
@@ -55,6 +63,8 @@ enum Next<'a> {
     Goto(TableId),
     /// These actions on a copy, then the next action.
     Clone(&'a [Action]),
+    /// These buckets of a group, each on a copy, then the next action.
+    Buckets(GroupId, Vec<usize>),
     /// The list ends.
     EndList,
     /// The packet ends, or the innermost copy.
@@ -85,18 +95,18 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
     fn tables(&mut self) -> Result<(), (DropReason, Vec<List<'a>>)> {
         let entry = self.program.entry;
         let mut passes = 0;
-        let mut stack = vec![List { left: self.look_up(entry, 0, None), table: entry, depth: 0, saved: None }];
+        let mut stack = vec![List::new(self.look_up(entry, 0, None), entry, 0, None)];
         while let Some(list) = stack.last_mut() {
-            let next = match list.left.next() {
-                Some(action) => self.action(action),
-                None => Next::EndList,
+            let next = match list.buckets.pop() {
+                Some((group, bucket)) => self.bucket(group, bucket),
+                None => list.left.next().map_or(Next::EndList, |action| self.action(action)),
             };
             match next {
                 Next::On => {}
                 Next::Call(table, in_port) => match enter(list, table, &mut passes) {
                     Ok(depth) => {
                         self.tell(Event::Call);
-                        stack.push(List { left: self.look_up(table, depth, in_port), table, depth, saved: None });
+                        stack.push(List::new(self.look_up(table, depth, in_port), table, depth, None));
                     }
                     Err(reason) => return Err((reason, stack)),
                 },
@@ -109,7 +119,10 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
                 },
                 Next::Clone(actions) => {
                     let (table, depth) = (list.table, list.depth);
-                    stack.push(List { left: actions.iter(), table, depth, saved: Some(self.save()) });
+                    stack.push(List::new(actions.iter(), table, depth, Some(self.save())));
+                }
+                Next::Buckets(group, buckets) => {
+                    list.buckets.extend(buckets.into_iter().rev().map(|bucket| (group, bucket)));
                 }
                 Next::EndList => {
                     let called = list.saved.is_none();
@@ -163,20 +176,21 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
             Cond::Not(cond) => !self.cond(cond, headers, in_port),
             Cond::All(conds) => conds.iter().all(|cond| self.cond(cond, headers, in_port)),
             Cond::Any(conds) => conds.iter().any(|cond| self.cond(cond, headers, in_port)),
+            Cond::CompareTo(left, order, right) => {
+                let (left, right) = (self.read(*left, headers, in_port), self.read(*right, headers, in_port));
+                match order {
+                    Order::Equal => left == right,
+                    Order::Less => left < right,
+                    Order::AtMost => left <= right,
+                }
+            }
         }
     }
 
     fn action(&mut self, action: &'a Action) -> Next<'a> {
         let own_port = self.burst.in_port(self.i);
         match action {
-            Action::Output(port) if port.0 == own_port => {
-                self.tell(Event::LeftOut(*port));
-                self.reason(DropReason::InPort);
-            }
-            Action::Output(port) => {
-                self.tell(Event::Output(*port));
-                self.env.emit(self.ctx, self.burst, self.i, port.0, Emit::Copy);
-            }
+            Action::Output(port) => self.output(*port, None),
             Action::InPort => {
                 self.tell(Event::InPort(PortId(own_port)));
                 self.env.emit(self.ctx, self.burst, self.i, own_port, Emit::Copy);
@@ -220,6 +234,29 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
             Action::Exit => {
                 self.tell(Event::Exit);
                 return Next::EndPacket;
+            }
+            Action::OutputTo(number) => self.output_to(number, None),
+            Action::OutputPart { port, max_len } => self.output_to(port, Some(*max_len)),
+            Action::Mirror(port) => {
+                self.tell(Event::Mirror(*port));
+                self.env.emit(self.ctx, self.burst, self.i, port.0, Emit::Copy);
+            }
+            Action::Controller { reason, max_len } => {
+                self.tell(Event::Controller(*reason, *max_len));
+                self.env.controller(self.ctx, self.burst, self.i, *reason, *max_len);
+            }
+            Action::Count(counter) => {
+                self.ctx.count(usize::from(counter.0), self.burst.frame_len(self.i));
+                self.tell(Event::Count(*counter));
+            }
+            Action::Group(group) => return self.group(*group),
+            Action::Meter(meter) => {
+                let passes = self.env.meter(self.ctx, self.burst, self.i, meter.0);
+                self.tell(Event::Meter(*meter, passes));
+                if !passes {
+                    self.reason(DropReason::Meter);
+                    return Next::EndPacket;
+                }
             }
         }
         Next::On
@@ -279,7 +316,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
         self.tell(Event::Ct { point, zone, view });
     }
 
-    fn value(&mut self, value: &Value) -> u128 {
+    pub(super) fn value(&mut self, value: &Value) -> u128 {
         match value {
             Value::Const(value) => *value,
             Value::Read(place) => self.place(*place),
@@ -287,6 +324,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
                 let (left, right) = (self.value(left) as u64, self.value(right) as u64);
                 u128::from(fields::arith(*op, left, right))
             }
+            Value::Hash(values) => u128::from(self.hash(values)),
         }
     }
 
@@ -303,9 +341,10 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
         };
         let ct = *self.ctx.ct(self.i);
         let whole = match field {
-            Field::InPort => {
+            Field::InPort | Field::InPortNumber => {
                 let overridden = in_port.filter(|_| read.view == View::Table);
-                u128::from(overridden.map_or(self.burst.in_port(self.i), |port| port.0))
+                let port = overridden.map_or(self.burst.in_port(self.i), |port| port.0);
+                u128::from(if field == Field::InPort { port } else { self.number_of(port) })
             }
             Field::CtState => u128::from(ct.state),
             Field::CtZone => u128::from(ct.zone),
@@ -337,7 +376,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
     }
 
     /// The packet is dropped under this reason, if it has no output and no other reason comes later.
-    fn reason(&mut self, reason: DropReason) {
+    pub(super) fn reason(&mut self, reason: DropReason) {
         self.burst.drop_if_unsent(self.i, reason);
         self.tell(Event::Reason(reason));
     }

@@ -9,15 +9,17 @@
 //! headers   where headers lie in a frame
 //! fields    what a field reads
 //! write     what a write changes
-//! machine   tables and actions of one packet
+//! machine   tables and actions of one packet; outputs: to ports that are computed; groups: which buckets are run
 //! event     what a trace tells
 //! reasons   why rules do not hold, for traces
 //! ```
 
 mod event;
 mod fields;
+mod groups;
 mod headers;
 mod machine;
+mod outputs;
 mod reasons;
 #[cfg(test)]
 mod tests;
@@ -46,9 +48,8 @@ pub struct Eval {
 impl Eval {
     /// Takes a program that `check` accepts.
     pub fn new(program: Arc<Program>) -> Eval {
-        let first_counter = (0..program.tables.len())
-            .map(|table| program.tables[..table].iter().map(|t| t.rules.len() + 1).sum())
-            .collect();
+        let first_counter =
+            (0..program.tables.len()).map(|table| counter_of(&program, TableId(table as u16), Some(0))).collect();
         Eval { program, first_counter }
     }
 
@@ -61,7 +62,8 @@ impl Eval {
     pub fn meta(&self) -> Meta {
         let tables = self.program.tables.iter().enumerate();
         let places = tables.flat_map(|(t, table)| (0..=table.rules.len()).map(move |r| vec![(t as u32, r as u32)]));
-        describe(&self.program, places.collect(), 0)
+        let named = self.program.counters.iter().map(|_| vec![]);
+        describe(&self.program, named.chain(places).collect(), 0)
     }
 
     /// A context of the size the program needs.
@@ -122,13 +124,13 @@ pub fn fields_of(frame: &[u8], vlan_limit: u8) -> Vec<(Field, u128)> {
     fields.filter_map(|&field| Some((field, headers.value(frame, field, View::Action)?))).collect()
 }
 
-/// Counters of a program: rules are numbered table by table, in order; behind the rules of each table stands its miss.
+/// Counters of a program: its own, then rules table by table, in order; behind the rules of each table stands its miss.
 pub fn counters(program: &Program) -> usize {
-    program.tables.iter().map(|table| table.rules.len() + 1).sum()
+    program.counters.len() + program.tables.iter().map(|table| table.rules.len() + 1).sum::<usize>()
 }
 
 /// The counter of a rule, or with `None` that of the table's misses.
 pub fn counter_of(program: &Program, table: TableId, rule: Option<usize>) -> usize {
     let before: usize = program.tables[..usize::from(table.0)].iter().map(|t| t.rules.len() + 1).sum();
-    before + rule.unwrap_or(program.table(table).rules.len())
+    program.counters.len() + before + rule.unwrap_or(program.table(table).rules.len())
 }

@@ -50,7 +50,7 @@ pub fn write(frame: &mut [u8], headers: &Headers, field: Field, value: u128) {
         Field::Icmpv6Type => write_icmp(frame, headers, Header::Icmpv6, 0x00ff, (value & 0xff) << 8),
         Field::Icmpv6Code => write_icmp(frame, headers, Header::Icmpv6, 0xff00, value & 0xff),
         // `check` refuses writes to these.
-        Field::InPort | Field::CtState | Field::CtZone | Field::CtMark | Field::CtLabel => {}
+        Field::InPort | Field::InPortNumber | Field::CtState | Field::CtZone | Field::CtMark | Field::CtLabel => {}
         Field::EthType | Field::VlanTci | Field::IpProto | Field::IpFrag | Field::TcpFlags => {}
     }
 }

@@ -148,6 +148,7 @@ impl Places {
                 self.add_value(left);
                 self.add_value(right);
             }
+            Value::Hash(values) => values.iter().for_each(|value| self.add_value(value)),
         }
     }
 

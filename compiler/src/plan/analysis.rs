@@ -33,6 +33,8 @@ impl Effects {
 #[derive(Clone, Debug)]
 pub struct Analysis {
     effects: Vec<Effects>,
+    /// Of each group, all its buckets together.
+    groups: Vec<Effects>,
     /// Whether a table can reach itself.
     pub cyclic: Vec<bool>,
     /// In how many places a table is reached.
@@ -44,12 +46,17 @@ pub struct Analysis {
 /// Looks at all tables.
 pub fn analyse(program: &Program) -> Analysis {
     let n = program.tables.len();
-    let mut analysis =
-        Analysis { effects: vec![Effects::default(); n], cyclic: vec![false; n], reached: vec![0; n], counted: false };
+    let mut analysis = Analysis {
+        effects: vec![Effects::default(); n],
+        groups: vec![Effects::default(); program.groups.len()],
+        cyclic: vec![false; n],
+        reached: vec![0; n],
+        counted: false,
+    };
     let mut edges = vec![Vec::new(); n];
     for (t, table) in program.tables.iter().enumerate() {
         for rule in &table.rules {
-            targets(&rule.actions, &mut |target| {
+            targets(program, &rule.actions, &mut |target| {
                 edges[t].push(usize::from(target.0));
                 analysis.reached[usize::from(target.0)] += 1;
             });
@@ -59,6 +66,11 @@ pub fn analyse(program: &Program) -> Analysis {
     // Effects grow to their least fixed point; n rounds are enough.
     for _ in 0..=n {
         let before = analysis.effects.clone();
+        for (g, group) in program.groups.iter().enumerate() {
+            let mut all = Effects::default();
+            group.buckets.iter().for_each(|bucket| all.add(analysis.of(&bucket.actions)));
+            analysis.groups[g] = all;
+        }
         for (t, table) in program.tables.iter().enumerate() {
             let mut all = Effects::default();
             for rule in &table.rules {
@@ -101,6 +113,12 @@ impl Analysis {
                 Action::CtClear => all.tracks = true,
                 Action::Call { table, .. } | Action::Goto(table) => all.add(self.table(*table)),
                 Action::Clone(body) => all.add(self.of(body)),
+                Action::OutputTo(_) | Action::OutputPart { .. } | Action::Mirror(_) | Action::Controller { .. } => {
+                    all.emits = true
+                }
+                Action::Group(group) => all.add(self.groups[usize::from(group.0)]),
+                Action::Meter(_) => all.ordered = true,
+                Action::Count(_) => {}
                 Action::Drop | Action::Exit => {}
             }
         }
@@ -114,11 +132,14 @@ impl Analysis {
 }
 
 /// Calls `visit` for every table that a list reaches directly.
-fn targets(actions: &[Action], visit: &mut impl FnMut(TableId)) {
+fn targets(program: &Program, actions: &[Action], visit: &mut dyn FnMut(TableId)) {
     for action in actions {
         match action {
             Action::Call { table, .. } | Action::Goto(table) => visit(*table),
-            Action::Clone(body) => targets(body, visit),
+            Action::Clone(body) => targets(program, body, visit),
+            Action::Group(group) => {
+                program.group(*group).buckets.iter().for_each(|bucket| targets(program, &bucket.actions, visit));
+            }
             _ => {}
         }
     }
@@ -151,14 +172,14 @@ fn exceeds_limits(program: &Program) -> bool {
         if !ready {
             stack.push((t, true));
             for rule in &program.tables[t].rules {
-                targets(&rule.actions, &mut |target| stack.push((usize::from(target.0), false)));
+                targets(program, &rule.actions, &mut |target| stack.push((usize::from(target.0), false)));
             }
             continue;
         }
         let mut most = 0u64;
         for rule in &program.tables[t].rules {
             let mut sum = 0u64;
-            targets(&rule.actions, &mut |target| {
+            targets(program, &rule.actions, &mut |target| {
                 sum = sum.saturating_add(passed[usize::from(target.0)].unwrap_or(0));
             });
             most = most.max(sum);

@@ -11,6 +11,7 @@
 //!            | set target high low | store(base, offset, bytes) = expr | v = dec_ttl | var[word] = expr | v = call function(in_port?)
 //!            | clear (vars, ct) | v = enter(back) | v = depth | set_depth v
 //!            | v = external(action, expr…) | save | restore | set_ct v v v v v | fail reason
+//!            | emit_to expr how | emit_part expr max_len | controller reason max_len | v = meter(n) | v = live(port)
 //! expr      := constant | v | len | in_port | lookup_port | load(base, offset, bytes) | var[word] | ct part
 //!            | l2 | l3(v) | l4(v) | arp(v) | expr op expr | expr cmp expr | guard(expr, expr)
 //! ```
@@ -167,6 +168,30 @@ pub enum Stmt {
     SetDepth(Value),
     Save,
     Restore,
+    /// To a port that is known when the packet runs.
+    EmitTo {
+        port: Expr,
+        how: Emit,
+    },
+    /// A copy cut to so many bytes, to a port that may be known only then.
+    EmitPart {
+        port: Expr,
+        max_len: u16,
+    },
+    Controller {
+        reason: u8,
+        max_len: u16,
+    },
+    /// 1 if the packet may pass.
+    Meter {
+        passes: Value,
+        meter: u16,
+    },
+    /// 1 if the port is alive.
+    Live {
+        alive: Value,
+        port: u16,
+    },
     /// Puts back `ct.*` from values: state, zone, mark, label high, label low.
     SetCt([Value; 5]),
     Fail(DropReason),
@@ -213,6 +238,9 @@ pub enum Op {
     Ne,
     Lt,
     Le,
+    // what hashes are made of
+    Xor,
+    Mul,
 }
 
 /// An expression.
@@ -276,6 +304,8 @@ impl Op {
             Op::Ne => u64::from(a != b),
             Op::Lt => u64::from(a < b),
             Op::Le => u64::from(a <= b),
+            Op::Xor => a ^ b,
+            Op::Mul => a.wrapping_mul(b),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! (`ip` holds, so `arp` does not) costs nothing at run time.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use crate::field::{Field, Header};
 use crate::hir::{Cond, Match, Place, Read, Space, View};
@@ -46,6 +47,8 @@ pub struct Facts {
     facts: BTreeMap<Key, Fact>,
     /// How many ports there are: the values of `in_port`.
     pub ports: u16,
+    /// Their OpenFlow numbers, where they are needed.
+    pub numbers: Rc<[u32]>,
 }
 
 /// A read in an order.
@@ -62,7 +65,7 @@ fn key(read: &Read) -> Key {
 /// The view of a read, where views differ: transport fields and `in_port`.
 pub fn canonical_view(read: &Read) -> View {
     match read.place.space {
-        Space::Field(Field::InPort) => read.view,
+        Space::Field(Field::InPort | Field::InPortNumber) => read.view,
         Space::Field(field) if is_transport(field) => read.view,
         _ => View::Table,
     }
@@ -81,7 +84,12 @@ pub fn ones(width: u8) -> u128 {
 impl Facts {
     /// Nothing is known but the number of ports.
     pub fn new(ports: usize) -> Facts {
-        Facts { facts: BTreeMap::new(), ports: ports as u16 }
+        Facts { ports: ports as u16, ..Facts::default() }
+    }
+
+    /// Nothing is known but the ports.
+    pub fn of_ports(numbers: Rc<[u32]>) -> Facts {
+        Facts { numbers: numbers.clone(), ..Facts::new(numbers.len()) }
     }
 
     /// The value of a read, if every bit is known.
@@ -181,6 +189,7 @@ impl Facts {
             },
             Cond::All(parts) => self.join(parts, &Known::False, Cond::All),
             Cond::Any(parts) => self.join(parts, &Known::True, Cond::Any),
+            Cond::CompareTo(..) => Known::Open(cond.clone()),
         }
     }
 
@@ -254,7 +263,17 @@ pub fn first_atom(cond: &Cond) -> Option<Atom> {
         Cond::Compare(read, test) => Some(Atom { read: *read, test: test.clone() }),
         Cond::Not(inner) => first_atom(inner),
         Cond::All(parts) | Cond::Any(parts) => parts.iter().find_map(first_atom),
-        Cond::True | Cond::Has(_) => None,
+        Cond::True | Cond::Has(_) | Cond::CompareTo(..) => None,
+    }
+}
+
+/// Whether it holds two places against each other: such a test is no atom, and what it says of others is not known.
+pub fn is_opaque(cond: &Cond) -> bool {
+    match cond {
+        Cond::CompareTo(..) => true,
+        Cond::Not(inner) => is_opaque(inner),
+        Cond::All(parts) | Cond::Any(parts) => parts.iter().any(is_opaque),
+        Cond::True | Cond::Has(_) | Cond::Compare(..) => false,
     }
 }
 

@@ -198,6 +198,7 @@ fn alternatives(cond: &Cond, holds: bool) -> Option<Vec<Masks>> {
         Cond::Has(header) => alternatives(&spell_out(*header), holds),
         Cond::Not(inner) => alternatives(inner, !holds),
         Cond::Compare(read, test) => compare(read, test, holds),
+        Cond::CompareTo(..) => None,
         Cond::All(parts) if holds => all_of(parts, holds),
         Cond::Any(parts) if !holds => all_of(parts, holds),
         Cond::All(parts) | Cond::Any(parts) => {

@@ -4,11 +4,11 @@
 //! packet, with no table left at run time. It may double in size with every test, so it is counted before it is built.
 
 use super::code::{Expr, Label, Op, Stmt};
-use super::facts::{Facts, Known, first_atom};
+use super::facts::{Facts, Known, first_atom, is_opaque};
 use super::lower::{Lower, State};
 use super::report::Classifier;
 use crate::field::Field;
-use crate::hir::{Cond, Read, Space, View};
+use crate::hir::{Cond, Order, Read, Space, View};
 
 /// Ends that a tree may have: so many, or twice the rules.
 const TREE_ENDS: usize = 48;
@@ -31,6 +31,13 @@ impl<'p> Lower<'p> {
         let limit = TREE_ENDS.max(2 * rules.len());
         let open = still_open(&rules, &state.facts).len();
         let mut rejected = Vec::new();
+        if rules.iter().any(|(_, cond)| is_opaque(cond)) {
+            let why = "a rule compares two places, which no look-up does".to_owned();
+            let rejected = vec![("tree", why.clone()), ("look-up", why)];
+            let tests = rules.iter().map(|(_, cond)| tests(cond)).sum();
+            self.decide(state.table, open, rejected, Classifier::Chain { tests });
+            return self.chain(rules, state, out);
+        }
         if rules.len() > MAX_TREE_RULES {
             rejected
                 .push(("tree", format!("it has {} rules, and a tree has {MAX_TREE_RULES} at the most", rules.len())));
@@ -137,6 +144,16 @@ impl<'p> Lower<'p> {
             Cond::Not(inner) => self.condition(inner, state, out).with(Op::Eq, 0),
             Cond::All(parts) => self.joined(parts, Op::And, 1, state, out),
             Cond::Any(parts) => self.joined(parts, Op::Or, 0, state, out),
+            Cond::CompareTo(left, order, right) => {
+                let mut site = self.site(state, out);
+                let (left, right) = (site.read(left).low, site.read(right).low);
+                let op = match order {
+                    Order::Equal => Op::Eq,
+                    Order::Less => Op::Lt,
+                    Order::AtMost => Op::Le,
+                };
+                left.op(op, right)
+            }
         }
     }
 
@@ -193,6 +210,7 @@ fn each_read(cond: &Cond, visit: &mut impl FnMut(&Read)) {
         Cond::True => {}
         Cond::Has(header) => each_read(&super::facts::spell_out(*header), visit),
         Cond::Compare(read, _) => visit(read),
+        Cond::CompareTo(left, _, right) => [left, right].into_iter().for_each(visit),
         Cond::Not(inner) => each_read(inner, visit),
         Cond::All(parts) | Cond::Any(parts) => parts.iter().for_each(|part| each_read(part, visit)),
     }
@@ -200,10 +218,13 @@ fn each_read(cond: &Cond, visit: &mut impl FnMut(&Read)) {
 
 /// The condition with `in_port` as actions see it: nothing overrides it for this look-up.
 fn as_actions_see_port(cond: &Cond) -> Cond {
+    let seen = |read: &Read| match read.place.space {
+        Space::Field(Field::InPort | Field::InPortNumber) => Read { view: View::Action, ..*read },
+        _ => *read,
+    };
     match cond {
-        Cond::Compare(read, test) if read.place.space == Space::Field(Field::InPort) => {
-            Cond::Compare(Read { view: View::Action, ..*read }, test.clone())
-        }
+        Cond::Compare(read, test) => Cond::Compare(seen(read), test.clone()),
+        Cond::CompareTo(left, order, right) => Cond::CompareTo(seen(left), *order, seen(right)),
         Cond::Not(inner) => Cond::Not(Box::new(as_actions_see_port(inner))),
         Cond::All(parts) => Cond::All(parts.iter().map(as_actions_see_port).collect()),
         Cond::Any(parts) => Cond::Any(parts.iter().map(as_actions_see_port).collect()),

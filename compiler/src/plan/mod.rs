@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`analysis`] | what tables do and reach; whether they are counted |
 //! | [`facts`] | what is known on a path, so that nothing is tested twice |
-//! | [`values`] | how a field is read, and when a value at hand serves |
+//! | [`values`] | how a field is read, and when a value at hand serves; `numbers`: those of ports |
 //! | [`matching`] | whether a table is a tree of tests, a chain, or a look-up in data ([`lookup`]) |
 //! | [`report`] | nothing: it keeps what was decided, and why |
 //! | [`lower`] | prefix, points and functions; the order of tests; copies or shares of outputs |
@@ -18,6 +18,7 @@ pub mod facts;
 mod lookup;
 mod lower;
 mod matching;
+mod numbers;
 pub mod report;
 pub mod values;
 

@@ -6,6 +6,7 @@ use pipec_abi::header::{L3, L4, proto};
 
 use super::code::{Base, CtPart, Expr, Op, Stmt, Value};
 use super::facts::{Facts, canonical_view, ones};
+use super::numbers;
 use crate::field::{Field, Header};
 use crate::hir::{Match, Place, Read, Space, View};
 
@@ -173,6 +174,10 @@ impl Site<'_> {
             let parameter = view == View::Table && self.values.lookup_port_is_parameter;
             return Wide::narrow(if parameter { Expr::LookupPort } else { Expr::InPort });
         }
+        if field == Field::InPortNumber {
+            let port = self.read(&Read { place: Place::field(Field::InPort), view }).low;
+            return Wide::narrow(numbers::number_of(port, &self.facts.numbers));
+        }
         let low = self.hold(Held::Low(field, view), |site| site.load(field, view, 0));
         let high = if field.width() > 64 {
             Expr::Value(self.hold(Held::High(field, view), |site| site.load(field, view, 64)))
@@ -187,7 +192,7 @@ impl Site<'_> {
         let word = |value: Value, shift: u64, mask: u64| Expr::Value(value).with(Op::Shr, shift).with(Op::And, mask);
         let load = |base: Base, offset: u16, bytes: u8| Expr::Load { base, offset, bytes };
         match field {
-            Field::InPort => Expr::InPort,
+            Field::InPort | Field::InPortNumber => Expr::InPort,
             Field::CtState => Expr::Ct(CtPart::State),
             Field::CtZone => Expr::Ct(CtPart::Zone),
             Field::CtMark => Expr::Ct(CtPart::Mark),

@@ -124,6 +124,7 @@ impl<'a> Resolver<'a> {
             tables,
             entry,
             tests,
+            ..hir::Program::default()
         };
         Some(Resolved { program, marks })
     }

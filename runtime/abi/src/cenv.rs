@@ -31,6 +31,10 @@ pub struct CEnv {
     pub enter: extern "C" fn(&mut Ctx, u32) -> u32,
     pub lookup: extern "C" fn(&Ctx, u32, *const u64, u32) -> u64,
     pub external: extern "C" fn(&Ctx, &mut Burst, u32, u32, *const u64, u32) -> u32,
+    pub emit_part: extern "C" fn(&mut Ctx, &mut Burst, u32, u32, u32),
+    pub controller: extern "C" fn(&mut Ctx, &mut Burst, u32, u32, u32),
+    pub meter: extern "C" fn(&mut Ctx, &mut Burst, u32, u32) -> u32,
+    pub live: extern "C" fn(&mut Ctx, u32) -> u32,
 }
 
 /// Byte offsets of the table's functions, for the JIT.
@@ -56,6 +60,10 @@ pub mod offset {
     pub const ENTER: usize = offset_of!(CEnv, enter);
     pub const LOOKUP: usize = offset_of!(CEnv, lookup);
     pub const EXTERNAL: usize = offset_of!(CEnv, external);
+    pub const EMIT_PART: usize = offset_of!(CEnv, emit_part);
+    pub const CONTROLLER: usize = offset_of!(CEnv, controller);
+    pub const METER: usize = offset_of!(CEnv, meter);
+    pub const LIVE: usize = offset_of!(CEnv, live);
 }
 
 /// The table for an `Env` of type `E`.
@@ -82,6 +90,10 @@ impl<E: Env> CallTable<E> {
         enter,
         lookup,
         external,
+        emit_part: emit_part::<E>,
+        controller: controller::<E>,
+        meter: meter::<E>,
+        live: live::<E>,
     };
 }
 
@@ -178,6 +190,22 @@ extern "C" fn external(ctx: &Ctx, burst: &mut Burst, i: u32, action: u32, argume
     (ctx.external(action as usize, burst, i as usize, arguments) == Flow::Drop) as u32
 }
 
+extern "C" fn emit_part<E: Env>(ctx: &mut Ctx, burst: &mut Burst, i: u32, port: u32, max_len: u32) {
+    env::<E>(ctx).emit_part(ctx, burst, i as usize, port as u16, max_len as u16);
+}
+
+extern "C" fn controller<E: Env>(ctx: &mut Ctx, burst: &mut Burst, i: u32, reason: u32, max_len: u32) {
+    env::<E>(ctx).controller(ctx, burst, i as usize, reason as u8, max_len as u16);
+}
+
+extern "C" fn meter<E: Env>(ctx: &mut Ctx, burst: &mut Burst, i: u32, meter: u32) -> u32 {
+    u32::from(env::<E>(ctx).meter(ctx, burst, i as usize, meter as u16))
+}
+
+extern "C" fn live<E: Env>(ctx: &mut Ctx, port: u32) -> u32 {
+    u32::from(env::<E>(ctx).live(ctx, port as u16))
+}
+
 /// An [`Env`] that goes through the table of a context: what the code of a library is given.
 pub struct Calls(pub &'static CEnv);
 
@@ -205,5 +233,17 @@ impl Env for Calls {
     }
     fn fail(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, reason: DropReason) {
         (self.0.fail)(ctx, burst, i as u32, reason as u32)
+    }
+    fn emit_part(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, port: u16, max_len: u16) {
+        (self.0.emit_part)(ctx, burst, i as u32, u32::from(port), u32::from(max_len))
+    }
+    fn controller(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, reason: u8, max_len: u16) {
+        (self.0.controller)(ctx, burst, i as u32, u32::from(reason), u32::from(max_len))
+    }
+    fn meter(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, meter: u16) -> bool {
+        (self.0.meter)(ctx, burst, i as u32, u32::from(meter)) != 0
+    }
+    fn live(&mut self, ctx: &mut Ctx, port: u16) -> bool {
+        (self.0.live)(ctx, u32::from(port)) != 0
     }
 }

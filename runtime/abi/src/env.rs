@@ -47,4 +47,16 @@ pub trait Env {
 
     /// Gives up on packet `i`: discards its outputs and drops it.
     fn fail(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, reason: DropReason);
+
+    /// As [`emit`](Env::emit), with a copy of at most `max_len` bytes.
+    fn emit_part(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, port: u16, max_len: u16);
+
+    /// Sends a copy of packet `i`, at most `max_len` bytes of it, to [`CONTROLLER`](crate::CONTROLLER), and tells why.
+    fn controller(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, reason: u8, max_len: u16);
+
+    /// Takes packet `i` from a meter's bucket of tokens; false if there is not enough in it.
+    fn meter(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, meter: u16) -> bool;
+
+    /// Whether a port is there and its link is up.
+    fn live(&mut self, ctx: &mut Ctx, port: u16) -> bool;
 }

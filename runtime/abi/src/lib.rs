@@ -24,6 +24,7 @@ pub mod edit;
 pub mod env;
 pub mod export;
 pub mod external;
+pub mod hash;
 pub mod header;
 #[cfg(feature = "meta")]
 pub mod meta;
@@ -37,6 +38,9 @@ pub use env::{Emit, Env};
 pub use export::{Program, RunFn};
 pub use external::{Flow, Packet};
 pub use reason::DropReason;
+
+/// The pseudo port of whoever controls the dataplane: no program has so many ports.
+pub const CONTROLLER: u16 = 0x7ffe;
 
 /// Changes with every layout in this crate that compiled code depends on. A library with another value is refused.
 pub const ABI_HASH: u64 = {

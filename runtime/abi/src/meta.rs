@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A program's description.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
     /// The pipeline's name.
     pub name: String,
@@ -22,6 +22,22 @@ pub struct Meta {
     pub externs: Vec<String>,
     /// VLAN tags behind which headers are looked for, at the most.
     pub vlan_limit: u32,
+    /// Its meters, in the order of their numbers.
+    #[serde(default)]
+    pub meters: Vec<MeterMeta>,
+}
+
+/// A meter: a bucket of tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeterMeta {
+    /// Its name.
+    pub name: String,
+    /// Whether tokens are kilobits; else packets.
+    pub kilobits: bool,
+    /// Tokens in a second.
+    pub rate: u32,
+    /// Tokens that it holds.
+    pub burst: u32,
 }
 
 /// A port.
@@ -51,11 +67,15 @@ pub struct RuleMeta {
     pub text: String,
 }
 
-/// What a counter counts: packets that took all of these rules. A rule's count is the sum of the counters that name it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a counter counts: packets that took all of these rules, or what the program counts under a name. A rule's count is
+/// the sum of the counters that name it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CounterMeta {
     /// The rules, as table and rule; a rule behind the table's last is its miss.
     pub rules: Vec<(u32, u32)>,
+    /// The name of a counter that the program declares by using it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 impl Meta {
@@ -85,5 +105,11 @@ impl Meta {
             }
         }
         sums
+    }
+
+    /// The program's own counters, by name, from the counters' values.
+    pub fn by_name<'a>(&'a self, counters: &'a [crate::Counter]) -> impl Iterator<Item = (&'a str, crate::Counter)> {
+        let named = self.counters.iter().zip(counters);
+        named.filter_map(|(meta, counter)| Some((meta.name.as_deref()?, *counter)))
     }
 }

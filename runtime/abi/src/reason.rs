@@ -28,7 +28,7 @@ reasons! {
     Policy "policy" "A rule said drop, or had no actions.",
     NoMatch "no_match" "The packet matched no rule of a table (table miss).",
     InPort "in_port" "The only output was the port the packet came from, which an output leaves out.",
-    NoPort "no_port" "The program sends to a port that nothing is attached to.",
+    NoPort "no_port" "The program sends to a port that there is not, or that nothing is attached to.",
     Malformed "malformed" "The frame is shorter than an Ethernet header.",
     Ttl "ttl" "dec_ttl met a TTL or hop limit of 0 or 1.",
     Depth "depth" "Tables called each other deeper than 64.",
@@ -42,6 +42,9 @@ reasons! {
     TxQueueFull "tx_queue_full" "The port's transmit queue stayed full.",
     TxPortDown "tx_port_down" "The port is down.",
     NoMbuf "no_mbuf" "No packet buffer was free for a copy.",
+    Meter "meter" "The packet came faster than its meter allows.",
+    Group "group" "A group had no bucket to choose: no watched port is alive, or no bucket has a weight.",
+    NoReader "no_reader" "The packet was for the controller, which reads too slowly or not at all.",
 }
 
 impl DropReason {

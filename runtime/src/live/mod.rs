@@ -22,7 +22,9 @@ use crate::fdb::Fdb;
 use crate::io::dpdk::clock::Clock;
 use crate::io::dpdk::{Eal, EalOptions, Error, Mbufs, Pool, Port, PortConfig, data_room};
 use crate::io::spec::{self, PortSpec};
-use crate::stats::{Ledger, PortStats, Stats, WorkerStats};
+use crate::liveness::Liveness;
+use crate::meter::Meters;
+use crate::stats::{Ledger, NamedCounter, PortStats, Stats, WorkerStats};
 
 /// How to run.
 #[derive(Clone, Debug, Default)]
@@ -79,8 +81,15 @@ pub fn run_live(
     let ports = open_ports(&eal, &pool, options, &specs, cpus.len() as u16)?;
     let clock = Clock::start(&eal);
     let cells: Vec<_> = cpus.iter().map(|_| Arc::new(WorkerCells::new(engine.meta().ports.len()))).collect();
-    let workers = make_workers(engine, options, ports, &pool, clock, &cells);
-    run_workers(engine, options, &eal, &cpus, workers, &cells, clock, stop, report)
+    let mut ports = ports;
+    let liveness = Arc::new(Liveness::new(ports.iter().map(Option::is_some)));
+    let workers = make_workers(engine, options, &mut ports, &pool, clock, &cells, &liveness);
+    let watch = || {
+        for (p, port) in ports.iter().enumerate() {
+            liveness.set(p as u16, port.as_ref().is_some_and(Port::link_up));
+        }
+    };
+    run_workers(engine, options, &eal, &cpus, workers, &cells, clock, stop, &watch, report)
 }
 
 /// Opens the ports, in the program's order.
@@ -104,10 +113,11 @@ fn open_ports(
 fn make_workers(
     engine: &Engine,
     options: &LiveOptions,
-    mut ports: Vec<Option<Port>>,
+    ports: &mut [Option<Port>],
     pool: &Pool,
     clock: Clock,
     cells: &[Arc<WorkerCells>],
+    liveness: &Arc<Liveness>,
 ) -> Vec<Worker> {
     let n = cells.len();
     let max_conns = options.max_conns;
@@ -117,6 +127,7 @@ fn make_workers(
     }
     let conntrack = Arc::new(Conntrack::new(&config));
     let fdb = Arc::new(Fdb::new(8192, 300));
+    let meters = Arc::new(Meters::new(&engine.meta().meters));
     let flood: Vec<u16> = (0..ports.len() as u16).filter(|p| ports[usize::from(*p)].is_some()).collect();
     let mut ways: Vec<Vec<Option<(Way, u32)>>> = (0..n).map(|_| Vec::new()).collect();
     let mut queues: Vec<Vec<_>> = (0..n).map(|_| Vec::new()).collect();
@@ -148,6 +159,7 @@ fn make_workers(
         .map(|((ways, queues), cells)| {
             let tracker = Tracker::new(conntrack.clone());
             let env = WorkerEnv::new(Mbufs::new(pool.clone()), tracker, fdb.clone(), flood.clone());
+            let env = env.with(meters.clone(), liveness.clone());
             Worker::new(engine, queues, Output::new(ways, cells.clone()), env, clock, cells.clone())
         })
         .collect()
@@ -164,6 +176,7 @@ fn run_workers(
     cells: &[Arc<WorkerCells>],
     clock: Clock,
     stop: &AtomicBool,
+    watch: &dyn Fn(),
     report: &mut dyn FnMut(&Stats),
 ) -> Result<LiveReport, Error> {
     let halt = AtomicBool::new(false);
@@ -191,6 +204,7 @@ fn run_workers(
                     break;
                 }
                 std::thread::sleep(left.min(TICK));
+                watch();
                 let now = collect(engine, cpus, cells, clock, begin.elapsed().as_secs_f64());
                 report(&since(now, base));
             }
@@ -213,7 +227,8 @@ fn run_workers(
                 sum.bytes += own.bytes;
             }
         }
-        let stats = collect(engine, cpus, cells, clock, end);
+        let mut stats = collect(engine, cpus, cells, clock, end);
+        stats.counters = NamedCounter::of(engine.meta(), &counters);
         Ok(LiveReport { stats: since(stats, base.as_ref()), counters })
     })
 }
@@ -268,6 +283,7 @@ fn collect(engine: &Engine, cpus: &[u32], cells: &[Arc<WorkerCells>], clock: Clo
         ports,
         workers: cpus.iter().zip(cells).map(|(cpu, cells)| cells.worker(*cpu)).collect(),
         ledger,
+        ..Stats::default()
     }
 }
 

@@ -174,6 +174,13 @@ impl Sink<Mbufs> for Output {
         self.cells.copies_dropped.add(1);
     }
 
+    /// Nobody reads what is for the controller yet.
+    fn punt(&mut self, _buffers: &mut Mbufs, in_port: u16, pkt: Handle, _len: u32, _reason: u8) {
+        self.cells.ports[usize::from(in_port)].drops[DropReason::NoReader as usize].add(1);
+        self.cells.copies_dropped.add(1);
+        self.free_later(Mbuf::from_opaque(pkt));
+    }
+
     #[inline(always)]
     fn send_all(&mut self, buffers: &mut Mbufs, port: u16, burst: &Burst) {
         let n = burst.len();

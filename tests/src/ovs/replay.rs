@@ -14,7 +14,7 @@ use pipec_runtime::engine::Engine;
 use pipec_runtime::offline::Offline;
 
 use super::compose::Key;
-use super::switch::{Bridge, LOCAL, Switch};
+use super::switch::{Bridge, CONTROLLER, LOCAL, Switch};
 use super::{Case, Event};
 
 /// The port that stands for an action we do not have.
@@ -289,12 +289,13 @@ fn compare(running: &mut Running, stimulus: &Stimulus, now_ns: u64) -> Result<Op
         let outcomes = offline.send(now_ns, &frames);
         let reasons: Vec<_> = outcomes.iter().map(|outcome| outcome.drop).collect();
         let sent = outcomes.into_iter().flat_map(|outcome| outcome.outputs);
-        let sent: Vec<(u32, Vec<u8>)> = sent.map(|(port, frame)| (ports[usize::from(port)], frame)).collect();
+        let sent: Vec<(u32, Vec<u8>)> =
+            sent.map(|(port, frame)| (ports.get(usize::from(port)).copied().unwrap_or(CONTROLLER), frame)).collect();
         beyond |= sent.iter().any(|(port, _)| *port == BEYOND);
         let difference = match &stimulus.expected {
             Expected::Frames(expected) => {
                 let mut found = Outputs::new();
-                for (port, frame) in sent.into_iter().filter(|(port, _)| *port != LOCAL) {
+                for (port, frame) in sent.into_iter().filter(|(port, _)| ![LOCAL, CONTROLLER].contains(port)) {
                     found.entry(port).or_default().push(frame);
                 }
                 (found != *expected).then(|| format!("{} but {}", show(expected), show(&found)))

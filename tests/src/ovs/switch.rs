@@ -41,6 +41,9 @@ const STANDALONE: &str = "priority=0 actions=NORMAL";
 /// OpenFlow's number of `LOCAL`.
 pub const LOCAL: u32 = 65534;
 
+/// OpenFlow's number of `CONTROLLER`.
+pub const CONTROLLER: u32 = 65533;
+
 impl Switch {
     /// Takes note of an event that sets something up.
     pub fn apply(&mut self, event: &Event) {

@@ -213,6 +213,32 @@ impl<'a, 'f> Body<'a, 'f> {
             }
             Stmt::Save => self.env_packet(cenv::offset::SAVE),
             Stmt::Restore => self.env_packet(cenv::offset::RESTORE),
+            Stmt::EmitTo { port, how } => {
+                let port = self.expr32(port);
+                self.env(cenv::offset::EMIT, port, *how as u32);
+            }
+            Stmt::EmitPart { port, max_len } => {
+                let port = self.expr32(port);
+                self.env(cenv::offset::EMIT_PART, port, u32::from(*max_len));
+            }
+            Stmt::Controller { reason, max_len } => {
+                let reason = self.b.ins().iconst(types::I32, i64::from(*reason));
+                self.env(cenv::offset::CONTROLLER, reason, u32::from(*max_len));
+            }
+            Stmt::Meter { passes, meter } => {
+                let meter = self.b.ins().iconst(types::I32, i64::from(*meter));
+                let (i, ctx, burst) = (self.i32(), self.ctx, self.burst);
+                let result = self.call(cenv::offset::METER, &[ctx, burst, i, meter], Some(types::I32));
+                let result = self.b.ins().uextend(types::I64, result);
+                self.values.insert(*passes, result);
+            }
+            Stmt::Live { alive, port } => {
+                let port = self.b.ins().iconst(types::I32, i64::from(*port));
+                let ctx = self.ctx;
+                let result = self.call(cenv::offset::LIVE, &[ctx, port], Some(types::I32));
+                let result = self.b.ins().uextend(types::I64, result);
+                self.values.insert(*alive, result);
+            }
             Stmt::SetCt(parts) => self.set_ct(*parts),
             Stmt::Fail(reason) => {
                 let reason = self.b.ins().iconst(types::I32, *reason as i64);
@@ -440,6 +466,12 @@ impl<'a, 'f> Body<'a, 'f> {
                 self.b.ins().store(TRUSTED, part, at, offset);
             }
         }
+    }
+
+    /// The low 32 bits of an expression.
+    fn expr32(&mut self, e: &crate::plan::code::Expr) -> Clif {
+        let word = self.expr(e);
+        self.b.ins().ireduce(types::I32, word)
     }
 
     // ---- calls --------------------------------------------------------------------------------------------------------

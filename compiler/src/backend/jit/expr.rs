@@ -40,6 +40,8 @@ impl Body<'_, '_> {
                     Op::Add => self.b.ins().iadd(a, b),
                     Op::Sub => self.b.ins().isub(a, b),
                     Op::Shl => self.b.ins().ishl(a, b),
+                    Op::Xor => self.b.ins().bxor(a, b),
+                    Op::Mul => self.b.ins().imul(a, b),
                     _ => self.b.ins().ushr(a, b),
                 }
             }

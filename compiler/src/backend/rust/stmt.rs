@@ -181,6 +181,23 @@ fn stmt(stmt: &Stmt, plan: &Plan) -> TokenStream {
         }
         Stmt::Save => quote! { env.save(ctx, burst, i); },
         Stmt::Restore => quote! { env.restore(ctx, burst, i); },
+        Stmt::EmitTo { port, how: h } => {
+            let (port, h) = (expr(port), how(*h));
+            quote! { { let port = (#port) as u16; env.emit(ctx, burst, i, port, #h); } }
+        }
+        Stmt::EmitPart { port, max_len } => {
+            let port = expr(port);
+            quote! { { let port = (#port) as u16; env.emit_part(ctx, burst, i, port, #max_len); } }
+        }
+        Stmt::Controller { reason, max_len } => quote! { env.controller(ctx, burst, i, #reason, #max_len); },
+        Stmt::Meter { passes, meter } => {
+            let passes = name(*passes);
+            quote! { let #passes = u64::from(env.meter(ctx, burst, i, #meter)); }
+        }
+        Stmt::Live { alive, port } => {
+            let alive = name(*alive);
+            quote! { let #alive = u64::from(env.live(ctx, #port)); }
+        }
         Stmt::SetCt(parts) => {
             let [state, zone, mark, high, low] = parts.map(name);
             quote! {
@@ -247,6 +264,8 @@ fn expr(e: &Expr) -> TokenStream {
                 Op::Sub => quote!(#x.wrapping_sub(#y)),
                 Op::Shl => quote!((#x << #y)),
                 Op::Shr => quote!((#x >> #y)),
+                Op::Xor => quote!((#x ^ #y)),
+                Op::Mul => quote!(#x.wrapping_mul(#y)),
                 Op::Eq | Op::Ne | Op::Lt | Op::Le => {
                     let c = condition(e);
                     quote!(u64::from(#c))

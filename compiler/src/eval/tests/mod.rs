@@ -18,6 +18,8 @@ use crate::source::Span;
 /// What the environment was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Call {
+    Controller(u8, Vec<u8>),
+    Meter(u16),
     Emit(u16, Vec<u8>),
     Flood(u16, Vec<u8>),
     Normal(u16, Vec<u8>),
@@ -65,6 +67,23 @@ impl Env for Recorder {
     fn restore(&mut self, _: &mut Ctx, burst: &mut Burst, i: usize) {
         let bytes = self.saved.pop().expect("restore follows save");
         burst.bytes_mut(i).copy_from_slice(&bytes);
+    }
+    fn emit_part(&mut self, _: &mut Ctx, burst: &mut Burst, i: usize, port: u16, max_len: u16) {
+        burst.set_verdict(i, Verdict::LISTED);
+        let bytes = burst.bytes(i);
+        self.calls.push(Call::Emit(port, bytes[..bytes.len().min(max_len.into())].to_vec()));
+    }
+    fn controller(&mut self, _: &mut Ctx, burst: &mut Burst, i: usize, reason: u8, max_len: u16) {
+        burst.set_verdict(i, Verdict::LISTED);
+        let bytes = burst.bytes(i);
+        self.calls.push(Call::Controller(reason, bytes[..bytes.len().min(max_len.into())].to_vec()));
+    }
+    fn meter(&mut self, _: &mut Ctx, _: &mut Burst, _: usize, meter: u16) -> bool {
+        self.calls.push(Call::Meter(meter));
+        meter != 1
+    }
+    fn live(&mut self, _: &mut Ctx, port: u16) -> bool {
+        port != 1
     }
     fn fail(&mut self, _: &mut Ctx, burst: &mut Burst, i: usize, reason: DropReason) {
         self.calls.clear();

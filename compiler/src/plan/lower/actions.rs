@@ -18,10 +18,11 @@ impl<'p> Lower<'p> {
         let ordered = self.analysis.of(std::slice::from_ref(action)).ordered;
         // What would have to come back here after an ordered action cannot be suspended inside.
         let atomic = match action {
-            Action::Ct(_) | Action::Normal | Action::Extern { .. } => true,
+            Action::Ct(_) | Action::Normal | Action::Extern { .. } | Action::Meter(_) => true,
             Action::Goto(_) => false,
             Action::Call { .. } => !(rest.is_empty() || ends_packet(rest, &state)),
             Action::Clone(_) => !ends_packet(rest, &state),
+            Action::Group(group) => !ends_packet(rest, &state) || self.runs_several(*group),
             _ => false,
         };
         if ordered && atomic && !state.in_order {
@@ -67,6 +68,20 @@ impl<'p> Lower<'p> {
             Action::Call { table, in_port } => self.call(*table, *in_port, rest, &mut state, out),
             Action::Clone(body) if ends_packet(rest, &state) => return self.actions(body, state, out),
             Action::Clone(body) => self.clone_packet(body, rest, &mut state, out),
+            Action::OutputTo(number) => return self.output_to(number, None, rest, state, out),
+            Action::OutputPart { port, max_len } => return self.output_to(port, Some(*max_len), rest, state, out),
+            Action::Mirror(port) => {
+                self.say_reason(&mut state, out);
+                self.emit(*port, rest, &mut state, out);
+            }
+            Action::Controller { reason, max_len } => {
+                self.say_reason(&mut state, out);
+                out.push(Stmt::Controller { reason: *reason, max_len: *max_len });
+                state.emitted = maybe(state.emitted);
+            }
+            Action::Count(counter) => out.push(Stmt::Count(u32::from(counter.0))),
+            Action::Group(group) => return self.group(*group, rest, state, out),
+            Action::Meter(meter) => self.meter(*meter, &mut state, out),
         }
         self.actions(rest, state, out);
     }

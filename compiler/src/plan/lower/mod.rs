@@ -4,10 +4,12 @@
 //! (connection tracking, learning) the packet is suspended at a point, whose body goes on in the order of packets with all
 //! that is statically known kept. Tables reached in one place are part of the path; others are functions.
 //!
-//! Here: tables and functions. Beside: [`actions`], [`writes`], and [`ends`], where paths end.
+//! Here: tables and functions. Beside: [`actions`], [`sending`], [`groups`], [`writes`], and [`ends`], where paths end.
 
 mod actions;
 mod ends;
+mod groups;
+mod sending;
 mod writes;
 
 use std::collections::{BTreeMap, HashMap};
@@ -117,7 +119,8 @@ impl<'p> Lower<'p> {
         Lower {
             program,
             analysis: analyse(program),
-            counters: Vec::new(),
+            // The first are those that the program names.
+            counters: vec![Vec::new(); program.counters.len()],
             counter_ids: BTreeMap::new(),
             points: Vec::new(),
             functions: Vec::new(),
@@ -182,9 +185,14 @@ impl<'p> Lower<'p> {
         TableId(at as u16)
     }
 
+    /// Nothing is known of a packet.
+    fn no_facts(&self) -> Facts {
+        Facts::of_ports(self.program.ports.iter().map(|port| port.number).collect())
+    }
+
     /// A packet as it comes in.
     fn start(&self) -> State {
-        let mut facts = Facts::new(self.program.ports.len());
+        let mut facts = self.no_facts();
         for field in [Field::CtState, Field::CtZone, Field::CtMark, Field::CtLabel] {
             facts.set(&table_read(field), 0);
         }
@@ -230,7 +238,7 @@ impl<'p> Lower<'p> {
     fn function(&mut self, table: TableId) {
         let body = self.separate(Body::Function(table), |lower, out| {
             let mut state = lower.start();
-            state.facts = Facts::new(lower.program.ports.len());
+            state.facts = lower.no_facts();
             state.values.lookup_port_is_parameter = true;
             state.in_order = true;
             state.emitted = Emitted::Maybe;
@@ -263,7 +271,9 @@ impl<'p> Lower<'p> {
             return self.call_function(table, port, state, out);
         }
         state.table = table;
-        state.facts.forget(|space| *space == Space::Field(Field::InPort) && port.is_some());
+        state
+            .facts
+            .forget(|space| matches!(space, Space::Field(Field::InPort | Field::InPortNumber)) && port.is_some());
         if let Some(port) = port {
             state.facts.set(&table_read(Field::InPort), u128::from(port.0));
         }

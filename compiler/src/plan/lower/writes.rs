@@ -79,6 +79,10 @@ impl Lower<'_> {
                 let right = self.bind(right, out);
                 Wide { high: Expr::Const(0), low: arith(*op, left, right) }
             }
+            hir::Value::Hash(values) => {
+                let hash = self.hash(values, state, out);
+                Wide { high: Expr::Const(0), low: hash }
+            }
         }
     }
 
@@ -191,7 +195,7 @@ fn arith(op: Arith, left: Expr, right: Expr) -> Expr {
         Arith::Sub => left.op(Op::Sub, right),
         Arith::And => left.op(Op::And, right),
         Arith::Or => left.op(Op::Or, right),
-        Arith::Xor => left.clone().op(Op::Or, right.clone()).op(Op::Sub, left.op(Op::And, right)),
+        Arith::Xor => left.op(Op::Xor, right),
         Arith::Shl | Arith::Shr => {
             let op = if op == Arith::Shl { Op::Shl } else { Op::Shr };
             match right {

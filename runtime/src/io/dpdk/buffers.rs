@@ -46,4 +46,9 @@ impl Buffers for Mbufs {
     fn frame_len(&self, pkt: Handle) -> u32 {
         Mbuf::from_opaque(pkt).len()
     }
+
+    #[inline]
+    fn cut(&mut self, pkt: Handle, len: u32) {
+        Mbuf::from_opaque(pkt).truncate(len);
+    }
 }
