@@ -64,6 +64,8 @@ pub enum Item {
     Extern(Extern),
     /// `use "file";`: the items of that file stand here.
     Use(Spanned<String>),
+    Group(Group),
+    Meter(Meter),
 }
 
 /// `lan` or `lan = 1` behind `port`.
@@ -191,6 +193,8 @@ pub enum ExprKind {
     Range(Box<Expr>, Box<Expr>),
     /// `address/length` or `value/mask`.
     Slash(Box<Expr>, Box<Expr>),
+    /// `hash(a, b)`.
+    Call(Name, Vec<Expr>),
 }
 
 /// How two values are compared.
@@ -232,12 +236,22 @@ pub enum Arith {
     BitAnd,
     Add,
     Sub,
+    BitXor,
+    Shl,
+    Shr,
 }
 
 impl Arith {
     /// The operators as they are written.
-    pub const NAMES: &[(&str, Arith)] =
-        &[("|", Arith::BitOr), ("&", Arith::BitAnd), ("+", Arith::Add), ("-", Arith::Sub)];
+    pub const NAMES: &[(&str, Arith)] = &[
+        ("|", Arith::BitOr),
+        ("&", Arith::BitAnd),
+        ("+", Arith::Add),
+        ("-", Arith::Sub),
+        ("^", Arith::BitXor),
+        ("<<", Arith::Shl),
+        (">>", Arith::Shr),
+    ];
 
     /// The operator as it is written.
     pub fn name(self) -> &'static str {
@@ -267,6 +281,41 @@ pub struct Arg {
     pub name: Option<Name>,
     /// The value.
     pub value: Expr,
+}
+
+/// `group NAME KIND { hash …; bucket … { … } }`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// The name.
+    pub name: Name,
+    /// Which buckets are run.
+    pub kind: Name,
+    /// What `hash` lists, if it stands there.
+    pub hash: Option<Vec<Expr>>,
+    /// The buckets.
+    pub buckets: Vec<Spanned<Bucket>>,
+}
+
+/// `bucket weight N watch PORT { … }`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bucket {
+    /// The weight, if one is given.
+    pub weight: Option<Expr>,
+    /// The port that must be alive, if one is given.
+    pub watch: Option<Name>,
+    /// What it does.
+    pub actions: Vec<Action>,
+}
+
+/// `meter NAME { rate N UNIT; burst N; }`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Meter {
+    /// The name.
+    pub name: Name,
+    /// The rate and its unit, if given.
+    pub rate: Option<(Expr, Name)>,
+    /// The burst, if given.
+    pub burst: Option<Expr>,
 }
 
 /// `test "name" { … }`

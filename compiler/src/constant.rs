@@ -69,6 +69,9 @@ fn arith(lookup: &mut dyn Lookup, op: Arith, left: &Expr, right: &Expr, flags: &
         Arith::BitAnd => Some(a.bits & b.bits),
         Arith::Add => a.bits.checked_add(b.bits),
         Arith::Sub => a.bits.checked_sub(b.bits),
+        Arith::BitXor => Some(a.bits ^ b.bits),
+        Arith::Shl => u32::try_from(b.bits).ok().and_then(|n| shifted(a.bits, n)),
+        Arith::Shr => Some(u32::try_from(b.bits).ok().and_then(|n| a.bits.checked_shr(n)).unwrap_or(0)),
     };
     if bits.is_none() {
         let message = if op == Arith::Sub { "this is below 0" } else { "this needs more than 128 bits" };
@@ -76,6 +79,11 @@ fn arith(lookup: &mut dyn Lookup, op: Arith, left: &Expr, right: &Expr, flags: &
         lookup.report(Diagnostic::error("value-too-big", message, span, "out of range"));
     }
     Some(Constant { bits: bits?, kind: Kind::Number })
+}
+
+/// Shifted to the left, if no bit is lost.
+fn shifted(bits: u128, n: u32) -> Option<u128> {
+    (bits == 0 || n <= bits.leading_zeros()).then(|| bits.checked_shl(n).unwrap_or(0))
 }
 
 /// What people call values of a kind.

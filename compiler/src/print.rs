@@ -7,8 +7,8 @@ use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::ast::{
-    Action, ActionKind, Arg, Arith, Comparison, Expected, Expr, ExprKind, Item, Layer, Like, Packet, Pipeline, Radix,
-    Rule, Spanned, Step, Var,
+    Action, ActionKind, Arg, Arith, Comparison, Expected, Expr, ExprKind, Group, Item, Layer, Like, Meter, Packet,
+    Pipeline, Radix, Rule, Spanned, Step, Var,
 };
 
 /// A whole program.
@@ -16,7 +16,9 @@ pub fn pipeline(pipeline: &Pipeline) -> String {
     let mut out = format!("pipeline {} {{\n", pipeline.name.node);
     let mut before: Option<&Item> = None;
     for item in &pipeline.items {
-        let has_body = |item: &Item| matches!(item, Item::Action(_) | Item::Table(_) | Item::Test(_));
+        let has_body = |item: &Item| {
+            matches!(item, Item::Action(_) | Item::Table(_) | Item::Test(_) | Item::Group(_) | Item::Meter(_))
+        };
         if before.is_some_and(|before| has_body(before) || has_body(item)) {
             out.push('\n');
         }
@@ -93,6 +95,8 @@ fn print_item(item: &Item, out: &mut String) {
             line(out, 1, "}");
         }
         Item::Use(path) => line(out, 1, &format!("use {};", string(&path.node))),
+        Item::Group(group) => print_group(group, out),
+        Item::Meter(meter) => print_meter(meter, out),
         Item::Test(test) => {
             line(out, 1, &format!("test {} {{", string(&test.name.node)));
             for step in &test.steps {
@@ -101,6 +105,37 @@ fn print_item(item: &Item, out: &mut String) {
             line(out, 1, "}");
         }
     }
+}
+
+fn print_group(group: &Group, out: &mut String) {
+    line(out, 1, &format!("group {} {} {{", group.name.node, group.kind.node));
+    if let Some(hash) = &group.hash {
+        line(out, 2, &format!("hash {};", hash.iter().map(expr).collect::<Vec<_>>().join(", ")));
+    }
+    for bucket in &group.buckets {
+        let mut text = String::from("bucket ");
+        if let Some(weight) = &bucket.node.weight {
+            text += &format!("weight {} ", expr(weight));
+        }
+        if let Some(watch) = &bucket.node.watch {
+            text += &format!("watch {} ", watch.node);
+        }
+        text += "{ ";
+        print_actions(&bucket.node.actions, &mut text);
+        line(out, 2, &(text + if bucket.node.actions.is_empty() { "}" } else { " }" }));
+    }
+    line(out, 1, "}");
+}
+
+fn print_meter(meter: &Meter, out: &mut String) {
+    line(out, 1, &format!("meter {} {{", meter.name.node));
+    if let Some((rate, unit)) = &meter.rate {
+        line(out, 2, &format!("rate {} {};", expr(rate), unit.node));
+    }
+    if let Some(burst) = &meter.burst {
+        line(out, 2, &format!("burst {};", expr(burst)));
+    }
+    line(out, 1, "}");
 }
 
 fn line(out: &mut String, level: usize, text: &str) {
@@ -209,10 +244,12 @@ fn level(kind: &ExprKind) -> u8 {
         ExprKind::Compare(..) => 2,
         ExprKind::Range(..) => 3,
         ExprKind::Arith(Arith::BitOr, ..) => 4,
-        ExprKind::Arith(Arith::BitAnd, ..) => 5,
-        ExprKind::Arith(Arith::Add | Arith::Sub, ..) => 6,
-        ExprKind::Slash(..) => 7,
-        _ => 8,
+        ExprKind::Arith(Arith::BitXor, ..) => 5,
+        ExprKind::Arith(Arith::BitAnd, ..) => 6,
+        ExprKind::Arith(Arith::Shl | Arith::Shr, ..) => 7,
+        ExprKind::Arith(Arith::Add | Arith::Sub, ..) => 8,
+        ExprKind::Slash(..) => 9,
+        _ => 10,
     }
 }
 
@@ -293,6 +330,9 @@ fn literal(kind: &ExprKind) -> String {
         ExprKind::Text(text) => string(text),
         ExprKind::Path(name) => name.clone(),
         ExprKind::Elements(list) => elements(list),
+        ExprKind::Call(name, args) => {
+            format!("{}({})", name.node, args.iter().map(expr).collect::<Vec<_>>().join(", "))
+        }
         _ => unreachable!("operators are printed by their caller"),
     }
 }

@@ -220,7 +220,7 @@ fn value(width: u8) -> impl Strategy<Value = Value> {
 
 /// A value that is computed, of 64 bits.
 fn computed() -> impl Strategy<Value = Value> {
-    let ops = [Arith::Add, Arith::Sub, Arith::And, Arith::Or, Arith::Xor, Arith::Shl, Arith::Shr];
+    const OPS: &[Arith] = &[Arith::Add, Arith::Sub, Arith::And, Arith::Or, Arith::Xor, Arith::Shl, Arith::Shr];
     let narrow: Vec<Field> = FIELDS.iter().map(|(field, ..)| *field).filter(|field| field.width() <= 64).collect();
     let leaf = prop_oneof![
         1 => prop::sample::select(&[0u128, 1, 3, 63, 64, 0xffff][..]).prop_map(Value::Const),
@@ -232,7 +232,7 @@ fn computed() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(3, 8, 2, move |inner| {
         let hashed = prop_oneof![inner.clone(), any_field.clone()];
         prop_oneof![
-            3 => (prop::sample::select(&ops[..]), inner.clone(), inner)
+            3 => (prop::sample::select(OPS), inner.clone(), inner)
                 .prop_map(|(op, a, b)| Value::Arith(op, Box::new(a), Box::new(b))),
             1 => prop::collection::vec(hashed, 0..3).prop_map(Value::Hash),
         ]

@@ -95,7 +95,7 @@ impl Context<'_, '_> {
     }
 
     /// An `act`.
-    fn action(&mut self, pair: Pair<'_, Rule>) -> Option<Action> {
+    pub fn action(&mut self, pair: Pair<'_, Rule>) -> Option<Action> {
         let span = self.span(&pair);
         let act = pair.into_inner().next()?;
         let rule = act.as_rule();

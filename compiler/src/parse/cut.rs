@@ -13,11 +13,14 @@ use crate::source::Span;
 pub const MAX_DEPTH: usize = 128;
 
 /// Words that begin a statement of a pipeline; names must differ from them.
-pub const ITEM_WORDS: &[&str] =
-    &["action", "const", "extern", "header", "option", "port", "set", "start", "table", "test", "use", "var"];
+pub const ITEM_WORDS: &[&str] = &[
+    "action", "const", "extern", "group", "header", "meter", "option", "port", "set", "start", "table", "test", "use",
+    "var",
+];
 
 /// Words whose statement ends with the body that follows.
-const BODY_WORDS: &[&str] = &["action", "entries", "header", "pipeline", "start", "table", "test"];
+const BODY_WORDS: &[&str] =
+    &["action", "bucket", "entries", "group", "header", "meter", "pipeline", "start", "table", "test"];
 
 /// A place that matters for cutting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +45,13 @@ pub struct Cutter<'a> {
 pub struct Block {
     bytes: Range<usize>,
     marks: Range<usize>,
+}
+
+impl Block {
+    /// Its bytes.
+    pub fn range(&self) -> Range<usize> {
+        self.bytes.clone()
+    }
 }
 
 /// A statement.

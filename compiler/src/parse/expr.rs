@@ -1,6 +1,6 @@
 //! Conditions and values: from the flat list of operands and operators to the tree that the operators' precedence says.
 //!
-//! From loose to tight: `||`, `&&`, comparisons (which do not chain), `..=`, `|`, `&`, `+ -`, `/`, `!`. So
+//! From loose to tight: `||`, `&&`, comparisons (which do not chain), `..=`, `|`, `^`, `&`, `<< >>`, `+ -`, `/`, `!`. So
 //! `ipv4.dst & 255.0.0.255 == 10.0.0.1` compares what is left after the mask.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -120,7 +120,7 @@ impl Context<'_, '_> {
 
     /// Levels tighter than comparisons: what is left are operators from `..=` on.
     fn arith(&mut self, operands: Vec<Expr>, operators: &[(String, Span)], level: usize) -> Option<Expr> {
-        const LEVELS: [&[&str]; 5] = [&["..="], &["|"], &["&"], &["+", "-"], &["/"]];
+        const LEVELS: [&[&str]; 7] = [&["..="], &["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["/"]];
         let Some(names) = LEVELS.get(level).filter(|_| !operators.is_empty()) else {
             return operands.into_iter().next();
         };
@@ -187,6 +187,12 @@ impl Context<'_, '_> {
             }
             Rule::elements => ExprKind::Elements(self.elements(pair)?),
             Rule::path => ExprKind::Path(text.to_string()),
+            Rule::function => {
+                let mut inner = pair.into_inner();
+                let name = self.name(&inner.next()?);
+                let args = inner.filter(|p| p.as_rule() == Rule::expr).map(|p| self.expr(p));
+                ExprKind::Call(name, args.collect::<Option<_>>()?)
+            }
             Rule::number => return self.number(text, span),
             Rule::string => {
                 let text = self.string(text, span)?;

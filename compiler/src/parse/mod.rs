@@ -8,6 +8,7 @@ mod build;
 pub(crate) mod cut;
 mod expr;
 mod grammar;
+mod groups;
 
 use std::ops::Range;
 
@@ -146,6 +147,8 @@ impl<'a> Parser<'a, '_, '_> {
                 Some(Item::Extern(Extern { name: c.name(&name), params: c.vars(pairs)? }))
             }),
             "action" => self.action(&piece),
+            "group" => self.group(&piece),
+            "meter" => self.meter(&piece),
             "table" | "start" => self.table(&piece),
             "test" => self.test(&piece),
             "use" => self.statement(Rule::use_item, &piece, |c, pairs| c.test_name(pairs).map(Item::Use)),
@@ -305,7 +308,8 @@ impl<'a> Parser<'a, '_, '_> {
     }
 
     fn unknown_item(&self, piece: &Piece<'a>) -> Diagnostic {
-        let known = "`port`, `const`, `set`, `option`, `var`, `action`, `table`, `start`, `test` or `use`";
+        let known =
+            "`port`, `const`, `set`, `option`, `var`, `action`, `group`, `meter`, `table`, `start`, `test` or `use`";
         let text = &self.context.text[piece.range.clone()];
         let length = match piece.word.len() {
             0 => text.chars().next().map_or(0, char::len_utf8),

@@ -12,7 +12,7 @@ use crate::ast::{self, ActionKind, Arg, Name};
 use crate::constant::Constant;
 use crate::diag::Diagnostic;
 use crate::field::Kind;
-use crate::hir::{Action, Place, PortId};
+use crate::hir::{Action, Place, PortId, Value};
 use crate::source::Span;
 
 /// Actions of one rule after its calls are expanded, at the most.
@@ -22,7 +22,7 @@ const MAX_ALL_ACTIONS: usize = 4_000_000;
 /// Calls of actions in actions, at the most.
 const MAX_NESTED_CALLS: usize = 32;
 /// What a parameter stands for in a call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Bound {
     /// A port.
     Port(PortId),
@@ -32,6 +32,8 @@ pub enum Bound {
     Place(Place, Kind),
     /// Anything of this kind and width: the body of an action is checked by itself.
     Any(Kind, u8),
+    /// A value that is computed where the parameter stands, with its kind and width.
+    Value(Value, Kind, u8),
 }
 
 /// Where actions stand: in a rule, or in a call of an action.
@@ -162,9 +164,9 @@ impl<'a> Resolver<'a> {
             ActionKind::Run(name, args) => {
                 let args = args.as_deref().unwrap_or(&[]);
                 match name.node.as_str() {
-                    "output" => {
-                        for port in self.outputs(args, action.span, scope)? {
-                            out.push(into.mark(mark, Action::Output(port)));
+                    word @ ("output" | "mirror" | "controller" | "count" | "group" | "meter") => {
+                        for action in self.sending(word, args, action.span, scope)? {
+                            out.push(into.mark(mark, action));
                         }
                     }
                     "ct" => {
@@ -191,16 +193,6 @@ impl<'a> Resolver<'a> {
         let Some(arg) = args.first() else { return Some(()) };
         self.error("arguments", format!("`{name}` takes no arguments"), arg.value.span, "one too many");
         None
-    }
-
-    /// The ports of an `output`.
-    fn outputs(&mut self, args: &'a [Arg], span: Span, scope: &Scope<'a>) -> Option<Vec<PortId>> {
-        if args.is_empty() {
-            self.error("arguments", "`output` needs a port", span, "no port");
-            return None;
-        }
-        let ports: Vec<Option<PortId>> = args.iter().map(|arg| self.port(arg, scope)).collect();
-        ports.into_iter().collect()
     }
 
     fn table(&mut self, name: &Name) -> Option<crate::hir::TableId> {
@@ -303,6 +295,7 @@ impl<'a> Resolver<'a> {
             Operand::Const(value) => Some(Bound::Const(value)),
             Operand::Place(place, kind) => Some(Bound::Place(place, kind)),
             Operand::Any(kind, width) => Some(Bound::Any(kind, width)),
+            Operand::Computed(value, kind, width) => Some(Bound::Value(value, kind, width)),
         }
     }
     /// The kind and width of a written type.

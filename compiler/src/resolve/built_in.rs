@@ -7,28 +7,29 @@ use crate::hir::Action;
 
 /// What is built in.
 const BUILT_IN: &[&str] = &[
-    "output", "in_port", "flood", "all", "normal", "drop", "dec_ttl", "ct", "ct_clear", "exit", "goto", "call", "clone",
+    "controller",
+    "count",
+    "group",
+    "meter",
+    "mirror",
+    "output",
+    "in_port",
+    "flood",
+    "all",
+    "normal",
+    "drop",
+    "dec_ttl",
+    "ct",
+    "ct_clear",
+    "exit",
+    "goto",
+    "call",
+    "clone",
 ];
 
 /// What will be built in.
-const LATER: &[&str] = &[
-    "controller",
-    "count",
-    "decap",
-    "encap",
-    "group",
-    "learn",
-    "meter",
-    "mirror",
-    "nat",
-    "pop",
-    "pop_mpls",
-    "pop_vlan",
-    "push",
-    "push_mpls",
-    "push_vlan",
-    "truncate",
-];
+const LATER: &[&str] =
+    &["decap", "encap", "learn", "nat", "pop", "pop_mpls", "pop_vlan", "push", "push_mpls", "push_vlan", "truncate"];
 
 /// Whether an action cannot be declared under this name.
 pub fn is_built_in(name: &str) -> bool {

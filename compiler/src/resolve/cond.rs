@@ -11,18 +11,18 @@ use crate::ast::{Arith, Comparison, Expr, ExprKind, Spanned};
 use crate::constant::{Constant, describe, max, normalise, prefix_mask};
 use crate::diag::Diagnostic;
 use crate::field::{CT_FLAGS, Field, Header, Kind, TCP_FLAGS};
-use crate::hir::{Cond, Match, Place, Read, View};
+use crate::hir::{Cond, Match, Place, PortId, Read, Space, View};
 use crate::source::Span;
 
 /// What is compared: a field or variable, under a mask or not.
-struct Subject {
-    place: Place,
-    kind: Kind,
+pub(super) struct Subject {
+    pub(super) place: Place,
+    pub(super) kind: Kind,
     flags: &'static [(&'static str, u32)],
-    header: Option<Header>,
+    pub(super) header: Option<Header>,
     name: String,
-    span: Span,
-    mask: Option<(u128, Span)>,
+    pub(super) span: Span,
+    pub(super) mask: Option<(u128, Span)>,
 }
 
 impl Subject {
@@ -64,7 +64,7 @@ fn all(conds: impl IntoIterator<Item = Cond>) -> Cond {
 }
 
 /// A condition on a field that must be present. Ethernet always is.
-fn present(header: Option<Header>, cond: Cond) -> Cond {
+pub(super) fn present(header: Option<Header>, cond: Cond) -> Cond {
     match header {
         None | Some(Header::Eth) => cond,
         Some(header) => all([Cond::Has(header), cond]),
@@ -167,8 +167,14 @@ impl Resolver<'_> {
         }
     }
 
+    /// What a port is compared as: its dense number in `in_port`, its OpenFlow number anywhere else.
+    fn port_bits(&self, subject: &Subject, bits: u128) -> u128 {
+        let dense = subject.kind != Kind::Port || subject.place.space == Space::Field(Field::InPort);
+        if dense { bits } else { self.names.number_of(PortId(bits as u16)) }
+    }
+
     /// What stands on the left of a comparison.
-    fn subject(&mut self, expr: &Expr, marks: &mut RuleMarks) -> Option<Subject> {
+    pub(super) fn subject(&mut self, expr: &Expr, marks: &mut RuleMarks) -> Option<Subject> {
         match &expr.node {
             ExprKind::Path(name) => {
                 if let Some((place, kind, field, header)) = self.readable(name) {
@@ -218,8 +224,9 @@ impl Resolver<'_> {
                 Some(subject)
             }
             ExprKind::Arith(op, ..) => {
-                let message = format!("`{}` of what a packet holds is not available yet", op.name());
-                self.error("not-yet", message, expr.span, "not available in conditions");
+                let message = format!("`{}` of what a packet holds does not stand in a condition", op.name());
+                let help = "compute it first, `x = …`, and compare the variable in the next table";
+                self.push(Diagnostic::error("not-a-field", message, expr.span, "computed").help(help));
                 None
             }
             ExprKind::Not(_) => {
@@ -252,12 +259,7 @@ impl Resolver<'_> {
     fn compare(&mut self, op: Comparison, left: &Expr, right: &Expr, marks: &mut RuleMarks) -> Option<Cond> {
         let (left_reads, right_reads) = (self.is_subject(left), self.is_subject(right));
         if left_reads && right_reads {
-            let message = "comparing two fields with each other is not available yet";
-            self.push(
-                Diagnostic::error("not-yet", message, right.span, "a field on this side")
-                    .label(left.span, "and one on this"),
-            );
-            return None;
+            return self.compare_two(op, (left, right), marks);
         }
         let (field, value, op) = if right_reads { (right, left, mirror(op)) } else { (left, right, op) };
         let subject = self.subject(field, marks)?;
@@ -300,7 +302,10 @@ impl Resolver<'_> {
             }
             (ExprKind::Slash(value, mask), None) => self.masked_value(value, mask, &target)?,
             (_, Some((mask, _))) => (self.value(value, &target)?, mask),
-            (_, None) => (self.value(value, &target)?, full),
+            (_, None) => {
+                let bits = self.value(value, &target)?;
+                (self.port_bits(&subject, bits), full)
+            }
         };
         if bits & !mask != 0 {
             let sure = if op == Comparison::Eq { "never holds" } else { "always holds" };
@@ -378,6 +383,10 @@ impl Resolver<'_> {
                 let constant = Constant { bits: greatest, kind };
                 self.fit(constant, right.span, &target)?;
             }
+        }
+        if target.kind == Kind::Port {
+            let each = ranges.into_iter().flat_map(|(low, high)| low..=high);
+            ranges = each.map(|port| self.port_bits(&subject, port)).map(|bits| (bits, bits)).collect();
         }
         let ranges = normalise(ranges);
         self.spend(ranges.len(), right.span)?;

@@ -64,6 +64,7 @@ impl<'a> Resolver<'a> {
                     Operand::Const(constant) => Value::Const(constant.bits),
                     Operand::Place(place, _) => Value::Read(place),
                     Operand::Any(..) => Value::Const(0),
+                    Operand::Computed(value, ..) => value,
                 }
             }
             ("mark", true) => {
@@ -122,7 +123,7 @@ impl<'a> Resolver<'a> {
                 None
             }
             Operand::Const(constant) => Some((constant.bits, mask)),
-            Operand::Place(..) => {
+            Operand::Place(..) | Operand::Computed(..) => {
                 let message = format!("`{}` from a field is not available yet", target.name);
                 self.error("not-yet", message, value.span, "known only at run time");
                 None

@@ -41,10 +41,11 @@ impl<'a> Resolver<'a> {
         let mut values = vec![];
         for (index, param) in declared.params.iter().enumerate() {
             values.push(match self.argument(param, index, args, scope)? {
-                Bound::Port(port) => Value::Const(u128::from(port.0)),
+                Bound::Port(port) => Value::Const(self.names.number_of(port)),
                 Bound::Const(constant) => Value::Const(constant.bits),
                 Bound::Place(place, _) => Value::Read(place),
                 Bound::Any(..) => Value::Const(0),
+                Bound::Value(value, ..) => value,
             });
         }
         let mark = ActionMark { span, via: scope.via };

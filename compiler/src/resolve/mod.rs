@@ -5,14 +5,18 @@
 //! Decides nothing about what a program does: whether it makes sense is the question of `check`.
 
 mod action;
+mod arith;
 mod built_in;
+mod compare;
 mod cond;
 mod ct;
 mod external;
+pub mod groups;
 pub mod marks;
 mod names;
 mod operand;
 mod recursion;
+mod sending;
 mod table;
 mod test;
 mod value;
@@ -25,7 +29,7 @@ use std::rc::Rc;
 use crate::ast::{self, ExprKind, Item};
 use crate::constant::normalise;
 use crate::diag::Diagnostic;
-use crate::hir::{self, TableId};
+use crate::hir::{self, GroupId, TableId};
 use crate::parse::MAX_DIAGNOSTICS;
 use crate::source::Span;
 use marks::Marks;
@@ -48,7 +52,8 @@ pub struct Resolved {
 pub fn pipe(ast: &ast::Pipeline, diagnostics: &mut Vec<Diagnostic>) -> Option<Resolved> {
     let mut found = vec![];
     let names = Names::collect(ast, &mut found);
-    let mut resolver = Resolver { names, diagnostics: found, broken: HashSet::new(), action_count: 0, ranges: 0 };
+    let mut resolver =
+        Resolver { names, diagnostics: found, broken: HashSet::new(), action_count: 0, ranges: 0, in_group: None };
     let resolved = resolver.program(ast);
     diagnostics.append(&mut resolver.diagnostics);
     resolved
@@ -64,6 +69,8 @@ pub(crate) struct Resolver<'a> {
     action_count: usize,
     /// Ranges in conditions so far.
     ranges: usize,
+    /// The group whose bucket is being resolved.
+    in_group: Option<GroupId>,
 }
 
 impl<'a> Resolver<'a> {
@@ -84,6 +91,15 @@ impl<'a> Resolver<'a> {
         self.find_recursion(&actions);
         for action in actions {
             self.action_body(action);
+        }
+        let (mut groups, mut meters) = (vec![], vec![]);
+        let mut ids = (0..).map(GroupId);
+        for item in &ast.items {
+            match item {
+                Item::Group(group) => groups.extend(ids.next().and_then(|id| self.group(group, id))),
+                Item::Meter(meter) => meters.extend(self.meter(meter)),
+                _ => {}
+            }
         }
         let (mut tables, mut tests) = (vec![], vec![]);
         let mut marks = Marks::default();
@@ -124,6 +140,9 @@ impl<'a> Resolver<'a> {
             tables,
             entry,
             tests,
+            groups,
+            meters,
+            counters: std::mem::take(&mut self.names.counters),
             ..hir::Program::default()
         };
         Some(Resolved { program, marks })

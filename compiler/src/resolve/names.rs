@@ -8,14 +8,16 @@ use crate::ast::{self, Item, Name};
 use crate::constant::Constant;
 use crate::diag::Diagnostic;
 use crate::field::{Field, Header, Kind};
-use crate::hir::{self, Place, PortId, Space, TableId};
+use crate::hir::{self, CounterId, GroupId, MeterId, Place, PortId, Space, TableId};
 use crate::parse::ITEM_WORDS;
 use crate::source::Span;
 use crate::suggest::closest;
 
 /// Words that no name may be, besides those that begin an item.
-const KEYWORDS: &[&str] =
-    &["after", "call", "clone", "drop", "else", "expect", "goto", "in", "in_port", "pipeline", "priority", "send"];
+const KEYWORDS: &[&str] = &[
+    "after", "bucket", "call", "clone", "drop", "else", "expect", "goto", "in", "in_port", "pipeline", "priority",
+    "send",
+];
 
 /// Messages up to which names are suggested: looking through all names takes time.
 const MAX_SUGGESTIONS: usize = 100;
@@ -64,6 +66,10 @@ pub struct Names<'a> {
     extern_actions: HashMap<&'a str, (u16, &'a ast::Extern)>,
     /// The actions in Rust.
     pub externs: Vec<hir::Extern>,
+    groups: HashMap<&'a str, (GroupId, Span)>,
+    meters: HashMap<&'a str, (MeterId, Span)>,
+    /// Names of counters, in the order of their first use.
+    pub counters: Vec<String>,
     /// The ports.
     pub ports: Vec<hir::Port>,
     /// The variables.
@@ -120,11 +126,77 @@ impl<'a> Names<'a> {
                     names.actions.insert(&name.node, action);
                     names.order.push(("action", &name.node, name.span));
                 }
+                Item::Group(group) => {
+                    let id = GroupId(names.groups.len() as u16);
+                    names.choice("group", &group.name, diagnostics, |names, span| {
+                        let first = names.groups.get(group.name.node.as_str()).map(|(_, first)| *first);
+                        names.groups.entry(&group.name.node).or_insert((id, span));
+                        first
+                    });
+                }
+                Item::Meter(meter) => {
+                    let id = MeterId(names.meters.len() as u16);
+                    names.choice("meter", &meter.name, diagnostics, |names, span| {
+                        let first = names.meters.get(meter.name.node.as_str()).map(|(_, first)| *first);
+                        names.meters.entry(&meter.name.node).or_insert((id, span));
+                        first
+                    });
+                }
                 _ => {}
             }
         }
         names.number_ports(ast, diagnostics);
         names
+    }
+
+    /// Declares a group or a meter: `insert` says where one of that name stands already.
+    fn choice(
+        &mut self,
+        what: &'static str,
+        name: &'a Name,
+        diagnostics: &mut Vec<Diagnostic>,
+        insert: impl FnOnce(&mut Names<'a>, Span) -> Option<Span>,
+    ) {
+        if self.groups.len().max(self.meters.len()) >= usize::from(u16::MAX) {
+            diagnostics.push(Diagnostic::error("too-many", format!("too many {what}s"), name.span, "one too many"));
+            return;
+        }
+        if let Some(first) = insert(self, name.span) {
+            diagnostics.push(duplicate(what, name, first));
+            return;
+        }
+        if reserved(name, false) {
+            diagnostics.push(reserved_name(name));
+        }
+        self.order.push((what, &name.node, name.span));
+    }
+
+    /// The group with this name, which counts as a use.
+    pub fn group(&mut self, name: &str) -> Option<GroupId> {
+        let (&key, &(id, _)) = self.groups.get_key_value(name)?;
+        self.used.insert(("group", key));
+        Some(id)
+    }
+
+    /// The meter with this name, which counts as a use.
+    pub fn meter(&mut self, name: &str) -> Option<MeterId> {
+        let (&key, &(id, _)) = self.meters.get_key_value(name)?;
+        self.used.insert(("meter", key));
+        Some(id)
+    }
+
+    /// The counter with this name: there is one for each name.
+    pub fn counter(&mut self, name: &str) -> Option<CounterId> {
+        let at = self.counters.iter().position(|counter| counter == name).unwrap_or(self.counters.len());
+        if at == self.counters.len() {
+            self.counters.push(name.to_string());
+        }
+        u16::try_from(at).ok().map(CounterId)
+    }
+
+    /// The OpenFlow number of a port.
+    pub fn number_of(&self, port: PortId) -> u128 {
+        self.ports.get(usize::from(port.0)).map_or(0, |port| port.number.into())
     }
 
     /// Declares a name for a value; `None` if what it stands for is wrong.
@@ -318,7 +390,7 @@ impl<'a> Names<'a> {
     /// Declared names that nothing used, in order.
     pub fn unused(&self) -> Vec<(&'static str, String, Span)> {
         let unused = self.order.iter().filter(|(what, name, _)| {
-            let space = if *what == "action" { "action" } else { "name" };
+            let space = if ["action", "group", "meter"].contains(what) { what } else { "name" };
             !self.used.contains(&(space, *name)) && !self.assigned.contains(name) && !name.starts_with('_')
         });
         let params = self.unused_params.iter().map(|&(name, span)| ("parameter", name.to_string(), span));
@@ -344,6 +416,8 @@ impl<'a> Names<'a> {
                 known
             }
             "port" => self.ports.iter().map(|port| port.name.as_str()).collect(),
+            "group" => self.groups.keys().copied().collect(),
+            "meter" => self.meters.keys().copied().collect(),
             _ => {
                 let headers = Header::NAMES.iter().map(|(name, _)| *name);
                 let flags = crate::field::CT_FLAGS.iter().map(|(name, _)| *name);
@@ -360,6 +434,12 @@ impl<'a> Names<'a> {
         diagnostics.push(match closest(&name.node, known.iter().copied()) {
             Some(close) => diagnostic.help(format!("did you mean `{close}`?")),
             None if what == "port" => diagnostic.help(format!("ports are declared: `port {};`", name.node)),
+            None if what == "group" => {
+                diagnostic.help(format!("declare it: `group {} select {{ bucket {{ … }} }}`", name.node))
+            }
+            None if what == "meter" => {
+                diagnostic.help(format!("declare it: `meter {} {{ rate 1000 pps; }}`", name.node))
+            }
             None if what == "table" => diagnostic.help(format!("tables: {}", known_list(&known))),
             None => diagnostic,
         });

@@ -2,16 +2,17 @@
 
 use super::Resolver;
 use super::action::{Bound, Scope};
+use super::arith::{Term, as_number};
 use super::names::Symbol;
 use super::value::Target;
-use crate::ast::{Arg, Expr, ExprKind, Name, Spanned};
+use crate::ast::{Expr, ExprKind, Name, Spanned};
 use crate::constant::Constant;
 use crate::diag::Diagnostic;
 use crate::field::{Field, Kind};
 use crate::hir::{Action, Place, PortId, Value};
 
 /// The right side of an assignment, an argument, a zone.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub enum Operand {
     /// It is known.
     Const(Constant),
@@ -19,56 +20,37 @@ pub enum Operand {
     Place(Place, Kind),
     /// Anything of this kind and width: the body of an action is checked by itself.
     Any(Kind, u8),
+    /// It is computed: of this kind, in so many bits.
+    Computed(Value, Kind, u8),
 }
 
 impl<'a> Resolver<'a> {
-    /// An argument that is a port.
-    pub fn port(&mut self, arg: &'a Arg, scope: &Scope<'a>) -> Option<PortId> {
-        if let Some(name) = &arg.name {
-            self.error("arguments", "`output` takes ports without names", name.span, "not a port");
-            return None;
-        }
-        match self.port_or_param(&arg.value, scope)? {
-            Ok(port) => Some(port),
-            // Some port: the body of an action is being checked by itself.
-            Err(_) => Some(PortId(0)),
-        }
-    }
-
     pub fn port_or_param(&mut self, expr: &Expr, scope: &Scope<'a>) -> Option<Result<PortId, Bound>> {
         match &expr.node {
             ExprKind::Path(name) => {
                 match scope.params.get(name.as_str()) {
                     Some(Bound::Port(port)) => return Some(Ok(*port)),
-                    Some(bound @ Bound::Any(Kind::Port, _)) => return Some(Err(*bound)),
+                    Some(bound @ (Bound::Any(Kind::Port, _) | Bound::Place(_, Kind::Port))) => {
+                        return Some(Err(bound.clone()));
+                    }
                     Some(_) => {
                         self.error("wrong-kind", format!("`{name}` is not a port"), expr.span, "expected a port");
                         return None;
                     }
                     None => {}
                 }
-                if name == "in_port" {
-                    let message = "a packet is not sent back by `output`";
-                    self.push(
-                        Diagnostic::error("wrong-kind", message, expr.span, "the port it came in by")
-                            .help("write the action `in_port`"),
-                    );
-                    return None;
-                }
                 match self.names.symbol(name) {
                     Some(Some(Symbol::Port(port))) => Some(Ok(port)),
-                    Some(Some(Symbol::Var(_, Kind::Port))) => {
-                        self.error("not-yet", "computed outputs are not available yet", expr.span, "known at run time");
-                        None
-                    }
+                    Some(Some(Symbol::Var(place, Kind::Port))) => Some(Err(Bound::Place(place, Kind::Port))),
                     Some(Some(symbol)) => {
                         let message = format!("`{name}` is a {}, not a port", symbol.what());
                         self.error("wrong-kind", message, expr.span, "expected a port");
                         None
                     }
                     Some(None) => None,
+                    None if name == "in_port" => Some(Err(Bound::Place(Place::field(Field::InPortNumber), Kind::Port))),
                     None if Field::by_name(name).is_some() => {
-                        self.error("not-yet", "computed outputs are not available yet", expr.span, "known at run time");
+                        self.error("wrong-kind", format!("`{name}` is not a port"), expr.span, "expected a port");
                         None
                     }
                     None => {
@@ -106,13 +88,19 @@ impl<'a> Resolver<'a> {
                 );
                 return None;
             }
+            let place = if kind == Kind::Port { as_number(place) } else { place };
             Some(Operand::Place(place, kind))
         };
         if let ExprKind::Path(name) = &expr.node {
-            match scope.params.get(name.as_str()).copied() {
+            match scope.params.get(name.as_str()).cloned() {
                 Some(Bound::Port(port)) => {
                     let constant = Constant { bits: u128::from(port.0), kind: Kind::Port };
-                    return self.fit(constant, expr.span, target).map(|_| Operand::Const(constant));
+                    let number = Constant { bits: self.names.number_of(port), kind: Kind::Port };
+                    return self.fit(constant, expr.span, target).map(|_| Operand::Const(number));
+                }
+                Some(Bound::Value(value, kind, width)) => {
+                    let term = Term { value, kind, width };
+                    return self.fit_term(term, expr.span, target);
                 }
                 Some(Bound::Const(constant)) => {
                     let bits = self.fit(constant, expr.span, target)?;
@@ -132,20 +120,17 @@ impl<'a> Resolver<'a> {
                 return place(self, from, kind);
             }
         }
-        if let ExprKind::Arith(op, left, right) = &expr.node
-            && [left, right].iter().any(|e| {
-                matches!(&e.node, ExprKind::Path(name)
-                if scope.params.contains_key(name.as_str()) || self.readable(name).is_some())
-            })
-        {
-            let message = format!("`{}` of what a packet holds is not available yet", op.name());
-            self.error("not-yet", message, expr.span, "not available yet");
-            return None;
+        if self.is_computed(expr, scope) {
+            let term = self.term(expr, scope)?;
+            return self.fit_term(term, expr.span, target);
         }
         let constant = self.constant(expr, target.flags)?;
         let bits = self.fit(constant, expr.span, target)?;
-        let kind = if target.kind == Kind::Port { Kind::Port } else { constant.kind };
-        Some(Operand::Const(Constant { bits, kind }))
+        if target.kind == Kind::Port {
+            let bits = self.names.number_of(PortId(bits as u16));
+            return Some(Operand::Const(Constant { bits, kind: Kind::Port }));
+        }
+        Some(Operand::Const(Constant { bits, kind: constant.kind }))
     }
 
     /// `field = value`.
@@ -188,6 +173,7 @@ impl<'a> Resolver<'a> {
             Operand::Const(constant) => Value::Const(constant.bits),
             Operand::Place(from, _) => Value::Read(from),
             Operand::Any(..) => Value::Const(0),
+            Operand::Computed(value, ..) => value,
         };
         Some(Action::Set { place, value })
     }

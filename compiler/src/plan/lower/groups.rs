@@ -23,12 +23,19 @@ impl<'p> Lower<'p> {
                 if group.buckets.is_empty() {
                     self.because(DropReason::Group, &mut state);
                 }
-                for (k, bucket) in group.buckets.iter().enumerate() {
-                    if k + 1 == group.buckets.len() && ends_packet(rest, &state) {
-                        return self.actions(&bucket.actions, state, out);
-                    }
+                let Some((last, others)) = group.buckets.split_last() else { return self.actions(rest, state, out) };
+                // The last is no clone where nothing follows, so what others send must not share its bytes.
+                let direct = ends_packet(rest, &state);
+                let written_later = state.written_later;
+                state.written_later |= direct && self.analysis.of(&last.actions).writes;
+                for bucket in others {
                     self.clone_packet(&bucket.actions, rest, &mut state, out);
                 }
+                state.written_later = written_later;
+                if direct {
+                    return self.actions(&last.actions, state, out);
+                }
+                self.clone_packet(&last.actions, rest, &mut state, out);
                 self.actions(rest, state, out);
             }
             GroupKind::Select => {
