@@ -10,7 +10,7 @@ use super::sets;
 use super::text::{Item, Items, Piece};
 use super::values::number;
 use crate::diag::Diagnostic;
-use crate::hir::{Action, TableId};
+use crate::hir::{Action, MeterId, TableId};
 use crate::suggest::closest;
 
 /// `clone`s in each other, at the most.
@@ -35,7 +35,6 @@ const LATER: &[&str] = &[
     "check_pkt_larger",
     "clear_actions",
     "conjunction",
-    "controller",
     "debug_recirc",
     "debug_slow",
     "dec_mpls_ttl",
@@ -45,9 +44,7 @@ const LATER: &[&str] = &[
     "encap",
     "enqueue",
     "fin_timeout",
-    "group",
     "learn",
-    "meter",
     "multipath",
     "nat",
     "pop",
@@ -72,6 +69,7 @@ const LATER: &[&str] = &[
 const NAMES: &[&str] = &[
     "all",
     "clone",
+    "controller",
     "ct",
     "ct_clear",
     "dec_ttl",
@@ -79,9 +77,11 @@ const NAMES: &[&str] = &[
     "exit",
     "flood",
     "goto_table",
+    "group",
     "in_port",
     "load",
     "local",
+    "meter",
     "mod_dl_dst",
     "mod_dl_src",
     "mod_nw_dst",
@@ -178,6 +178,15 @@ fn parse_one(item: &Item, scope: &mut Scope, nesting: usize, actions: &mut Vec<A
         }
         "exit" => actions.push(Action::Exit),
         "note" => {}
+        "controller" => actions.push(super::sending::controller(item)?),
+        "group" => {
+            let number = number(item.needs_value("a group")?, 32)? as u32;
+            actions.push(Action::Group(scope.ports.groups.meet(number, item.all.span())));
+        }
+        "meter" => {
+            let number = number(item.needs_value("a meter")?, 32)? as u32;
+            actions.push(Action::Meter(MeterId(scope.ports.meters.meet(number, item.all.span()).0)));
+        }
         "set_field" => sets::set_field(item.needs_value("`VALUE->FIELD`")?, scope, actions)?,
         "load" => sets::load(item.needs_value("`VALUE->FIELD[FIRST..LAST]`")?, scope, actions)?,
         "move" => sets::mov(item.needs_value("`FIELD[FIRST..LAST]->FIELD[FIRST..LAST]`")?, scope, actions)?,
@@ -226,20 +235,24 @@ pub fn table(piece: Piece) -> Result<u8, Diagnostic> {
 fn output(item: &Item, scope: &mut Scope) -> Result<Action, Diagnostic> {
     let value = item.needs_value("a port")?;
     if item.parentheses {
-        let mut port = None;
+        let (mut port, mut max_len) = (None, None);
         for argument in Items::new(value) {
             let argument = argument?;
             match argument.value {
                 Some(value) if argument.key.is("port") => port = Some(value),
+                Some(value) if argument.key.is("max_len") => max_len = Some(value),
                 None if port.is_none() => port = Some(argument.key),
                 _ => return Err(unsupported(argument.all, &format!("`{}` in `output`", argument.key.text))),
             }
         }
         let port = port.ok_or_else(|| item.all.error("flow-syntax", "`output` needs a port", "no `port=`"))?;
-        return send_to(port, scope);
+        return match max_len {
+            None => send_to(port, scope),
+            Some(max_len) => super::sending::part(port, max_len, scope),
+        };
     }
-    if value.text.contains('[') {
-        return Err(unsupported(value, "output to a port that a field holds"));
+    if super::names::by_name(value.text.split('[').next().unwrap_or_default()).is_some() {
+        return super::sending::to_field(value, scope);
     }
     send_to(value, scope)
 }
@@ -252,6 +265,7 @@ fn send_to(piece: Piece, scope: &mut Scope) -> Result<Action, Diagnostic> {
         Port::Normal => Action::Normal,
         Port::Flood => Action::Flood,
         Port::All => Action::All,
+        Port::Controller => Action::Controller { reason: 1, max_len: u16::MAX },
         Port::Other(name) => return Err(unsupported(piece, &format!("output to `{name}`"))),
     })
 }

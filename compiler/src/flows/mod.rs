@@ -18,6 +18,8 @@
 //! ports     ports, reserved ones included
 //! matches   the match of a rule
 //! actions   the actions of a rule; sets: those that write; ct: `ct(...)`
+//! sending   outputs that are computed or cut
+//! groups    lines that declare groups and meters
 //! rule      a line
 //! overlap   which rules overlap
 //! program   all rules together
@@ -26,6 +28,7 @@
 
 mod actions;
 mod ct;
+mod groups;
 mod matches;
 mod names;
 mod overlap;
@@ -33,6 +36,7 @@ mod ports;
 mod program;
 mod report;
 mod rule;
+mod sending;
 mod sets;
 #[cfg(test)]
 mod tests;
@@ -56,16 +60,24 @@ pub fn front_flows(sources: &Sources, file: u16, extra_ports: &[u32]) -> (Option
     for &port in extra_ports {
         ports.id(port);
     }
-    let mut rules = Vec::new();
+    let (mut rules, mut declared) = (Vec::new(), program::Declared::default());
     let mut start = 0;
     for line in source.text.split_inclusive('\n') {
-        rules.extend(rule::parse(Piece::new(file, start, line), &mut ports, &mut report));
+        let piece = rule::without_comment(Piece::new(file, start, line));
+        let words = piece.text.strip_prefix("add ").unwrap_or(piece.text).trim_start();
+        if words.starts_with("group_id=") {
+            declared.groups.extend(groups::group(piece, &mut ports, &mut report));
+        } else if words.starts_with("meter=") {
+            declared.meters.extend(groups::meter(piece, &mut report));
+        } else {
+            rules.extend(rule::parse(piece, &mut ports, &mut report));
+        }
         start += line.len();
     }
     if report.has_errors() {
         return (None, report.finish());
     }
     let name = Path::new(&source.name).file_stem().map_or("flows".into(), |stem| stem.to_string_lossy());
-    let program = program::build(&name, rules, &ports, Span::new(file, 0..source.text.len()), &mut report);
+    let program = program::build(&name, rules, declared, &ports, Span::new(file, 0..source.text.len()), &mut report);
     (Some(crate::with_rule_texts(program, sources)), report.finish())
 }

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use super::text::Piece;
 use super::values::number;
 use crate::diag::Diagnostic;
-use crate::hir::PortId;
+use crate::hir::{GroupId, PortId};
+use crate::source::Span;
 
 /// The number of `LOCAL`.
 const LOCAL: u32 = 0xfffe;
@@ -23,6 +24,7 @@ pub enum Port {
     Normal,
     Flood,
     All,
+    Controller,
     /// A reserved port that we do not have.
     Other(&'static str),
 }
@@ -34,7 +36,7 @@ const RESERVED: &[(u32, &str, Port)] = &[
     (0xfffa, "NORMAL", Port::Normal),
     (0xfffb, "FLOOD", Port::Flood),
     (0xfffc, "ALL", Port::All),
-    (0xfffd, "CONTROLLER", Port::Other("CONTROLLER")),
+    (0xfffd, "CONTROLLER", Port::Controller),
     (LOCAL, "LOCAL", Port::Number(LOCAL)),
     (0xffff, "NONE", Port::Other("NONE")),
 ];
@@ -68,11 +70,30 @@ pub fn parse(piece: Piece) -> Result<Port, Diagnostic> {
     Ok(Port::Number(short))
 }
 
+/// Numbers of groups or meters that actions name, in the order in which they are met.
+#[derive(Default)]
+pub struct Met(pub Vec<(u32, Span)>);
+
+impl Met {
+    /// The id of a number, provisional.
+    pub fn meet(&mut self, number: u32, span: Span) -> GroupId {
+        let at = self.0.iter().position(|(met, _)| *met == number).unwrap_or(self.0.len());
+        if at == self.0.len() {
+            self.0.push((number, span));
+        }
+        GroupId(at as u16)
+    }
+}
+
 /// The ports of a program: ids in the order in which they were met.
 #[derive(Default)]
 pub struct Ports {
     numbers: Vec<u32>,
     ids: HashMap<u32, u16>,
+    /// Groups that actions name.
+    pub groups: Met,
+    /// Meters that actions name; ids of both are places in such a list.
+    pub meters: Met,
 }
 
 impl Ports {

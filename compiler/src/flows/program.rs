@@ -6,17 +6,67 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::names::metadata_name;
 use super::overlap;
-use super::ports::Ports;
+use super::ports::{Met, Ports};
 use super::report::Report;
 use super::rule::Rule;
 use crate::diag::Diagnostic;
-use crate::hir::{self, Action, Place, Port, PortId, Program, Space, Table, TableId, Value, Variable};
+use crate::hir::{self, Action, Group, Meter, Place, Port, PortId, Program, Space, Table, TableId, Value, Variable};
 use crate::source::Span;
 
+/// Groups and meters of a file.
+#[derive(Default)]
+pub struct Declared {
+    /// In the order of the source.
+    pub groups: Vec<Group>,
+    /// In the order of the source.
+    pub meters: Vec<Meter>,
+}
+
+/// Places of groups or meters among those that are declared, for the ids that actions have.
+fn ids(met: &Met, names: &[&str], what: &str, report: &mut Report) -> Vec<u16> {
+    let place = |(number, span): &(u32, Span)| {
+        let at = names.iter().rposition(|name| *name == number.to_string());
+        if at.is_none() {
+            let message = format!("no line declares the {what} {number}");
+            let help = if what == "group" {
+                "write `group_id=…,type=…,bucket=…` on a line of its own"
+            } else {
+                "write `meter=… pktps bands=type=drop rate=…` on a line of its own"
+            };
+            let error = Diagnostic::error("unsupported-action", message, *span, "used here");
+            report.add(error.help(help));
+        }
+        at.unwrap_or_default() as u16
+    };
+    met.0.iter().map(place).collect()
+}
+
+/// Whether buckets lead from each group to groups before it only.
+fn check_order(groups: &[Group], report: &mut Report) {
+    for (g, group) in groups.iter().enumerate() {
+        let later = |action: &Action| matches!(action, Action::Group(other) if usize::from(other.0) >= g);
+        if group.buckets.iter().any(|bucket| bucket.actions.iter().any(later)) {
+            let message = "a bucket uses a group that does not stand before its own";
+            let error = Diagnostic::error("unsupported-action", message, group.span, "uses a later group");
+            report.add(error.help("write the group that is used first"));
+        }
+    }
+}
+
 /// Makes a program of the rules of a file.
-pub fn build(name: &str, rules: Vec<Rule>, ports: &Ports, whole: Span, report: &mut Report) -> Program {
+pub fn build(
+    name: &str,
+    rules: Vec<Rule>,
+    declared: Declared,
+    ports: &Ports,
+    whole: Span,
+    report: &mut Report,
+) -> Program {
     let rules = without_replaced(rules, report);
     let mut places = Places::default();
+    for action in declared.groups.iter().flat_map(|group| &group.buckets).flat_map(|bucket| &bucket.actions) {
+        places.add(action);
+    }
     let mut by_table: BTreeMap<u8, Vec<Rule>> = BTreeMap::from([(0, vec![])]);
     for rule in rules {
         rule.actions.iter().for_each(|action| places.add(action));
@@ -31,7 +81,17 @@ pub fn build(name: &str, rules: Vec<Rule>, ports: &Ports, whole: Span, report: &
     for (id, &number) in by_table.keys().enumerate() {
         table_ids[usize::from(number)] = TableId(id as u16);
     }
-    let ids = Ids { ports: &port_ids, tables: &table_ids };
+    let names: Vec<&str> = declared.groups.iter().map(|group| group.name.as_str()).collect();
+    let group_ids = ids(&ports.groups, &names, "group", report);
+    let names: Vec<&str> = declared.meters.iter().map(|meter| meter.name.as_str()).collect();
+    let meter_ids = ids(&ports.meters, &names, "meter", report);
+    let ids = Ids { ports: &port_ids, tables: &table_ids, groups: &group_ids, meters: &meter_ids };
+    let mut groups = declared.groups;
+    for bucket in groups.iter_mut().flat_map(|group| &mut group.buckets) {
+        bucket.watch = bucket.watch.map(|port| port_ids[usize::from(port.0)]);
+        bucket.actions.iter_mut().for_each(|action| ids.settle(action));
+    }
+    check_order(&groups, report);
     let mut budget = overlap::BUDGET;
     let tables = by_table.into_iter().map(|(number, mut rules)| {
         rules.sort_by_key(|rule| Reverse(rule.priority));
@@ -46,6 +106,8 @@ pub fn build(name: &str, rules: Vec<Rule>, ports: &Ports, whole: Span, report: &
         ports: numbers.iter().map(|&number| Port { name: number.to_string(), number }).collect(),
         metadata_words: places.words(),
         variables: places.variables(),
+        groups,
+        meters: declared.meters,
         ..Program::default()
     }
 }
@@ -98,6 +160,8 @@ fn hir_rule(rule: Rule, numbers: &[u32], ids: &Ids) -> hir::Rule {
 struct Ids<'a> {
     ports: &'a [PortId],
     tables: &'a [TableId; 256],
+    groups: &'a [u16],
+    meters: &'a [u16],
 }
 
 impl Ids<'_> {
@@ -111,6 +175,8 @@ impl Ids<'_> {
                 *in_port = in_port.map(port);
             }
             Action::Goto(id) => *id = table(*id),
+            Action::Group(id) => id.0 = self.groups[usize::from(id.0)],
+            Action::Meter(id) => id.0 = self.meters[usize::from(id.0)],
             Action::Clone(actions) => actions.iter_mut().for_each(|action| self.settle(action)),
             _ => {}
         }
@@ -136,6 +202,7 @@ impl Places {
                 self.add_value(value);
             }
             Action::Ct(ct) => self.add_value(&ct.zone),
+            Action::OutputTo(value) => self.add_value(value),
             _ => {}
         }
     }

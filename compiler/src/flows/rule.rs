@@ -45,13 +45,13 @@ const IGNORED: &[&str] = &[
     "allow_hidden_fields",
 ];
 
+/// A line without its comment and blanks around it.
+pub fn without_comment(line: Piece) -> Piece {
+    line.text.find('#').map_or(line, |at| line.slice(0, at)).trim()
+}
+
 /// Reads a line. Nothing comes of blank lines, comments, heads of dumps, and lines with errors.
 pub fn parse(line: Piece, ports: &mut Ports, report: &mut Report) -> Option<Rule> {
-    let line = match line.text.find('#') {
-        Some(at) => line.slice(0, at),
-        None => line,
-    }
-    .trim();
     let head = |name| line.text.starts_with(name) && line.text.contains(" reply");
     if line.text.is_empty() || head("NXST_FLOW") || head("OFPST_FLOW") {
         return None;

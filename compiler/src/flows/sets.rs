@@ -60,7 +60,13 @@ impl<'a> Slice<'a> {
     pub fn source(&self, scope: &Scope) -> Result<Place, Diagnostic> {
         scope.matches.check(self.name, self.row.needs)?;
         if self.row.what == What::Field(Field::InPort) {
-            return Err(unsupported(self.all, "reading `in_port` in an action"));
+            // Numbers of ports have 16 bits here, also where OpenFlow has 32.
+            if self.low > 15 {
+                return Err(unsupported(self.all, "reading these bits"));
+            }
+            let high = self.high.min(15);
+            let place = Place::field(Field::InPortNumber);
+            return Ok(Place { offset: u16::from(15 - high), width: high - self.low + 1, ..place });
         }
         self.row.place(self.low, self.high).ok_or_else(|| unsupported(self.all, "reading these bits"))
     }
