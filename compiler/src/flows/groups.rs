@@ -87,7 +87,7 @@ fn bucket(piece: Piece, ports: &mut Ports, report: &mut Report) -> Result<Bucket
         }
         rest = items.rest();
     }
-    let matches = Match::default();
+    let matches = Match::of_bucket();
     let mut scope = Scope { matches: &matches, table: 0, ports, report };
     Ok(Bucket { weight, watch, actions: as_set(actions::parse(rest, &mut scope)) })
 }

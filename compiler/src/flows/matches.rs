@@ -38,6 +38,8 @@ pub struct Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Match {
     entries: Vec<Entry>,
+    /// What needs a header may stand without a match on it: what is not there is not written.
+    unchecked: bool,
 }
 
 /// Names that stand for an Ethernet type and perhaps a protocol.
@@ -180,8 +182,16 @@ impl Match {
         .map(|(_, fields)| fields)
     }
 
+    /// The match of a bucket, of which nothing is known.
+    pub fn of_bucket() -> Match {
+        Match { entries: vec![], unchecked: true }
+    }
+
     /// An error if the match lacks what a field needs.
     pub fn check(&self, name: Piece, needs: Needs) -> Result<(), Diagnostic> {
+        if self.unchecked {
+            return Ok(());
+        }
         let transport = matches!(needs, Needs::Tcp | Needs::Udp | Needs::Sctp | Needs::Ports);
         if transport && self.later_fragment() {
             let message = format!("`{}` in later fragments, which have no transport header", name.text);

@@ -148,7 +148,7 @@ impl Switch {
     }
 
     fn ofctl(&mut self, event: &Event) -> Result<(), String> {
-        const CHANGES: [&str; 9] = [
+        const CHANGES: [&str; 12] = [
             "add-flow",
             "add-flows",
             "replace-flows",
@@ -158,6 +158,9 @@ impl Switch {
             "mod-table",
             "mod-port",
             "bundle",
+            "add-groups",
+            "add-group",
+            "add-meter",
         ];
         let Some((command, arguments)) = CHANGES.iter().find_map(|&word| Some((word, event.after(word)?))) else {
             return Ok(());
@@ -166,13 +169,15 @@ impl Switch {
         let bridge = self.bridge(bridge)?;
         let lines = match arguments.first().map(String::as_str) {
             Some("-") => event.stdin.clone().unwrap_or_default(),
-            Some(file) if command != "add-flow" => event.files.get(file).cloned().unwrap_or_default(),
+            Some(file) if !["add-flow", "add-group", "add-meter"].contains(&command) => {
+                event.files.get(file).cloned().unwrap_or_default()
+            }
             Some(line) => line.to_string(),
             None => String::new(),
         };
         let lines = lines.lines().filter(|line| !line.trim().is_empty()).map(str::to_string);
         match command {
-            "add-flow" | "add-flows" => bridge.rules.extend(lines),
+            "add-flow" | "add-flows" | "add-group" | "add-groups" | "add-meter" => bridge.rules.extend(lines),
             "replace-flows" => {
                 bridge.rules = lines.collect();
                 bridge.unknown_rules = None;

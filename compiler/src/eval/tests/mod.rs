@@ -1,6 +1,7 @@
 //! Tests of `eval`: an `Env` that records, and programs and frames to run on it.
 
 mod actions;
+mod choices;
 mod parsing;
 mod tables;
 mod writes;

@@ -5,7 +5,9 @@ mod messages;
 use super::*;
 use crate::diag::render_all;
 use crate::field::{Field, Header};
-use crate::hir::{Action, Cond, Ct, Match, Place, PortId, Read, Space, TableId, Value, View};
+use crate::hir::{
+    Action, Cond, Ct, GroupId, GroupKind, Match, MeterId, MeterUnit, Place, PortId, Read, Space, TableId, Value, View,
+};
 
 /// The program, and the diagnostics as text.
 fn front(text: &str) -> (Option<Program>, String) {
@@ -369,4 +371,49 @@ fn a_hundred_thousand_rules_are_read() {
     text += "table=0,priority=0 actions=drop\n";
     let program = program(&text);
     assert_eq!(program.tables[0].rules.len(), 100_001);
+}
+
+#[test]
+fn outputs_may_be_computed_cut_or_for_the_controller() {
+    let to = |offset, width| Action::OutputTo(Value::Read(meta(offset, width)));
+    assert_eq!(actions("", "output:reg0[],output:reg1[0..15]"), [to(0, 32), to(48, 16)]);
+    let in_port = slice(Field::InPortNumber, 0, 16);
+    assert_eq!(
+        actions("", "move:in_port[]->reg0[0..15]"),
+        [Action::Set { place: meta(16, 16), value: Value::Read(in_port) }]
+    );
+    let program = program("actions=output(port=7,max_len=64),controller:60,CONTROLLER,controller(reason=no_match)");
+    assert_eq!(program.ports[0].number, 7);
+    let controller = |reason, max_len| Action::Controller { reason, max_len };
+    let whole = u16::MAX;
+    assert_eq!(
+        program.tables[0].rules[0].actions,
+        [
+            Action::OutputPart { port: Value::Const(7), max_len: 64 },
+            controller(1, 60),
+            controller(1, whole),
+            controller(0, whole)
+        ]
+    );
+}
+
+#[test]
+fn groups_and_meters_stand_on_lines_of_their_own() {
+    let program = program(
+        "group_id=9,type=select,bucket=weight:2,watch_port:4,actions=output:4,set_field:1->reg0,bucket=5
+         group_id=7,type=all,bucket=group:9,bucket=actions=resubmit(,3)
+         meter=3 pktps burst stats bands=type=drop rate=10 burst_size=4
+         in_port=5 actions=meter:3,group:7",
+    );
+    let select = &program.groups[0];
+    assert_eq!((select.name.as_str(), select.kind), ("9", GroupKind::Select));
+    assert_eq!((select.buckets[0].weight, select.buckets[0].watch), (2, Some(PortId(0))));
+    assert_eq!(select.buckets[0].actions, [set(meta(0, 32), 1), Action::Output(PortId(0))]);
+    assert_eq!((select.buckets[1].weight, &select.buckets[1].actions[..]), (1, &[Action::Output(PortId(1))][..]));
+    let all = &program.groups[1];
+    assert_eq!(all.buckets[0].actions, [Action::Group(GroupId(0))]);
+    assert_eq!(all.buckets[1].actions, [Action::Call { table: TableId(1), in_port: None }]);
+    let meter = &program.meters[0];
+    assert_eq!((meter.unit, meter.rate, meter.burst), (MeterUnit::Packets, 10, 4));
+    assert_eq!(program.tables[0].rules[0].actions, [Action::Meter(MeterId(0)), Action::Group(GroupId(1))]);
 }
