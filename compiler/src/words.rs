@@ -5,7 +5,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::field::{CT_FLAGS, Field, Kind, TCP_FLAGS};
-use crate::hir::{Action, Cond, Ct, Match, Place, PortId, Program, Rule, Space, TableId, Value};
+use crate::hir::{Action, Cond, Ct, Match, Order, Place, PortId, Program, Rule, Space, TableId, Value};
 
 /// The name of a place: a field's, a variable's, or which bits of either.
 pub fn place(program: &Program, place: Place) -> String {
@@ -64,6 +64,9 @@ fn flags(field: Field, value: u128) -> String {
 
 /// The name of a port.
 pub fn port(program: &Program, port: PortId) -> String {
+    if port.0 == pipec_abi::CONTROLLER {
+        return "controller".to_string();
+    }
     program.ports.get(usize::from(port.0)).map_or_else(|| format!("port {}", port.0), |port| port.name.clone())
 }
 
@@ -115,6 +118,14 @@ pub fn cond(program: &Program, cond: &Cond) -> String {
         Cond::Not(part) => format!("!{}", inner(program, part)),
         Cond::All(parts) => joined(parts, " && ", "else"),
         Cond::Any(parts) => joined(parts, " || ", "never"),
+        Cond::CompareTo(left, order, right) => {
+            let order = match order {
+                Order::Equal => "==",
+                Order::Less => "<",
+                Order::AtMost => "<=",
+            };
+            format!("{} {order} {}", place(program, left.place), place(program, right.place))
+        }
         #[allow(unreachable_patterns)] // what conditions learn to say later
         other => format!("{other:?}"),
     }
@@ -205,6 +216,19 @@ pub fn action(program: &Program, action: &Action) -> String {
         }
         Action::Goto(to) => format!("goto {}", table(program, *to)),
         Action::Clone(body) => format!("clone {{ {} }}", actions(program, body)),
+        Action::OutputTo(to) => format!("output({})", computed(program, to)),
+        Action::OutputPart { port: to, max_len } => format!("output({}, max_len = {max_len})", computed(program, to)),
+        Action::Mirror(to) => format!("mirror({})", port(program, *to)),
+        Action::Controller { reason, max_len } => format!("controller(reason = {reason}, max_len = {max_len})"),
+        Action::Count(counter) => {
+            format!("count({})", program.counters.get(usize::from(counter.0)).map_or("?", String::as_str))
+        }
+        Action::Group(group) => {
+            format!("group({})", program.groups.get(usize::from(group.0)).map_or("?", |group| group.name.as_str()))
+        }
+        Action::Meter(meter) => {
+            format!("meter({})", program.meters.get(usize::from(meter.0)).map_or("?", |meter| meter.name.as_str()))
+        }
         other => snake(&format!("{other:?}")),
     }
 }
@@ -215,6 +239,9 @@ fn computed(program: &Program, value: &Value) -> String {
         Value::Read(from) => place(program, *from),
         Value::Arith(op, left, right) => {
             format!("({} {} {})", computed(program, left), snake(&format!("{op:?}")), computed(program, right))
+        }
+        Value::Hash(values) => {
+            format!("hash({})", values.iter().map(|value| computed(program, value)).collect::<Vec<_>>().join(", "))
         }
         #[allow(unreachable_patterns)] // what values learn to say later
         other => snake(&format!("{other:?}")),

@@ -130,7 +130,10 @@ impl Pair<'_> {
     fn differ(&self, outcomes: &(Outcome, Outcome)) -> bool {
         let mut of_a: Vec<(u16, &[u8])> =
             outcomes.0.outputs.iter().map(|(port, sent)| (*port, sent.as_slice())).collect();
-        let in_a = |port: u16| self.ports(PortId(port), false).map_or(u16::MAX, |ports| ports.0);
+        let in_a = |port: u16| match self.ports(PortId(port), false) {
+            _ if port == pipec_abi::CONTROLLER => port,
+            ports => ports.map_or(u16::MAX, |ports| ports.0),
+        };
         let mut of_b: Vec<(u16, &[u8])> =
             outcomes.1.outputs.iter().map(|(port, sent)| (in_a(*port), sent.as_slice())).collect();
         of_a.sort_by_key(|(port, _)| *port);

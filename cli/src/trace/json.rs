@@ -80,6 +80,17 @@ fn event(loaded: &Loaded, event: &Event) -> Value {
             "mark": view.mark,
             "label": format!("{:#x}", u128::from(view.label[0]) << 64 | u128::from(view.label[1])),
         }),
+        Event::Part(to, max_len) => json!({ "event": "part", "port": port(to), "max_len": max_len }),
+        Event::Mirror(to) => json!({ "event": "mirror", "port": port(to) }),
+        Event::Controller(reason, max_len) => json!({ "event": "controller", "reason": reason, "max_len": max_len }),
+        Event::NoPort(number) => json!({ "event": "no_port", "number": number }),
+        Event::Count(counter) => json!({ "event": "count", "counter": program.counters[usize::from(counter.0)] }),
+        Event::Bucket(group, bucket) => {
+            json!({ "event": "bucket", "group": program.group(group).name, "bucket": bucket })
+        }
+        Event::Meter(meter, passes) => {
+            json!({ "event": "meter", "meter": program.meters[usize::from(meter.0)].name, "passes": passes })
+        }
         Event::Reason(reason) => json!({ "event": "reason", "reason": reason.name() }),
         Event::Failed(reason) => json!({ "event": "failed", "reason": reason.name() }),
         other => json!({ "event": snake(&format!("{other:?}")) }),

@@ -79,6 +79,8 @@ prices! {
     LPM = 14;
     /// One of several lists of actions, by number.
     SWITCH = 4;
+    /// Taking tokens from a meter's bucket.
+    METER = 20;
     /// Any step that has no price of its own yet.
     OTHER = 10;
 }
@@ -252,6 +254,11 @@ impl<'p> Costs<'p> {
                 expr(zone) + CT + if prepared { 0 } else { CT_UNPREPARED }
             }
             Stmt::Emit { how, .. } | Stmt::EmitIn { how } => sent(how),
+            Stmt::EmitTo { port, how } => expr(port) + sent(how),
+            Stmt::EmitPart { port, .. } => expr(port) + EMIT + COPY,
+            Stmt::Controller { .. } => EMIT + COPY,
+            Stmt::Meter { .. } => METER,
+            Stmt::Live { .. } => OP,
             Stmt::Flood { how } => FLOOD + sent(how) - EMIT,
             Stmt::Normal { how } => NORMAL + sent(how),
             Stmt::Set { high, low, .. } => SET + expr(high) + expr(low),

@@ -356,6 +356,7 @@ fn why_it_waits(code: &[Stmt]) -> Option<&'static str> {
     code.iter().find_map(|stmt| match stmt {
         Stmt::Ct { .. } => Some("connection tracking"),
         Stmt::Normal { .. } => Some("learning addresses"),
+        Stmt::Meter { .. } => Some("a meter"),
         Stmt::Call { .. } => Some("a table that tracks connections or learns"),
         Stmt::If { then, otherwise, .. } => why_it_waits(then).or_else(|| why_it_waits(otherwise)),
         Stmt::Block(_, body) => why_it_waits(body),

@@ -107,7 +107,7 @@ struct Ends {
 
 /// The boxes and edges of a program.
 pub fn graph(program: &Program, explanation: &Explanation) -> Graph {
-    let all: Vec<Ends> = program.tables.iter().map(ends).collect();
+    let all: Vec<Ends> = program.tables.iter().map(|table| ends(program, table)).collect();
     let boxed = program.tables.len() <= FEW_TABLES && program.ports.len() <= FEW_PORTS;
     let ports: Vec<&str> = program.ports.iter().map(|port| port.name.as_str()).collect();
     let mut nodes = vec![Node { kind: Kind::Start, lines: vec![short(&ports.join(", "))], detail: ports.join(", ") }];
@@ -185,12 +185,12 @@ fn add_ports(program: &Program, all: &[Ends], nodes: &mut Vec<Node>, edges: &mut
     }
 }
 
-fn ends(table: &crate::hir::Table) -> Ends {
+fn ends(program: &Program, table: &crate::hir::Table) -> Ends {
     let mut ends = Ends::default();
     for rule in &table.rules {
         // What one rule does twice is counted once.
         let mut own = Ends::default();
-        follow(&rule.actions, false, &mut own);
+        follow(program, &rule.actions, false, &mut own);
         own.tables.into_keys().for_each(|key| *ends.tables.entry(key).or_default() += 1);
         own.ports.into_keys().for_each(|key| *ends.ports.entry(key).or_default() += 1);
         own.others.into_keys().for_each(|key| *ends.others.entry(key).or_default() += 1);
@@ -199,7 +199,7 @@ fn ends(table: &crate::hir::Table) -> Ends {
     ends
 }
 
-fn follow(actions: &[Action], mut tracked: bool, ends: &mut Ends) {
+fn follow(program: &Program, actions: &[Action], mut tracked: bool, ends: &mut Ends) {
     for action in actions {
         match action {
             Action::Ct(_) => tracked = true,
@@ -210,8 +210,17 @@ fn follow(actions: &[Action], mut tracked: bool, ends: &mut Ends) {
             Action::Call { table, .. } => {
                 ends.tables.insert((Way::Call, *table), 1);
             }
-            Action::Clone(body) => follow(body, tracked, ends),
-            Action::Output(port) => {
+            Action::Clone(body) => follow(program, body, tracked, ends),
+            Action::Group(group) => {
+                program.group(*group).buckets.iter().for_each(|bucket| follow(program, &bucket.actions, tracked, ends));
+            }
+            Action::OutputTo(_) | Action::OutputPart { .. } => {
+                ends.others.insert("computed port", 1);
+            }
+            Action::Controller { .. } => {
+                ends.others.insert("controller", 1);
+            }
+            Action::Output(port) | Action::Mirror(port) => {
                 ends.ports.insert(*port, 1);
             }
             Action::InPort => {

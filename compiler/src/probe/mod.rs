@@ -61,7 +61,7 @@ pub fn probes(program: &Program, most: usize) -> Vec<Probe> {
                 }
                 let mut targets = vec![];
                 let mut origins = origins.clone();
-                reached(&rule.actions, &mut targets, &mut origins);
+                reached(program, &rule.actions, &mut targets, &mut origins);
                 for target in targets {
                     if entered[usize::from(target.0)] < MAX_ENTERED && before.len() < 64 {
                         queue.push_back((target, [before.as_slice(), &way].concat(), origins.clone()));
@@ -273,11 +273,15 @@ fn ways(cond: &Cond, holds: bool) -> Vec<Vec<Literal>> {
 }
 
 /// Tables that a list of actions leads to, and what it sets variables to.
-fn reached(actions: &[Action], targets: &mut Vec<TableId>, origins: &mut Origins) {
+fn reached(program: &Program, actions: &[Action], targets: &mut Vec<TableId>, origins: &mut Origins) {
     for action in actions {
         match action {
             Action::Goto(table) | Action::Call { table, .. } => targets.push(*table),
-            Action::Clone(body) => reached(body, targets, &mut origins.clone()),
+            Action::Clone(body) => reached(program, body, targets, &mut origins.clone()),
+            Action::Group(group) => {
+                let buckets = &program.group(*group).buckets;
+                buckets.iter().for_each(|bucket| reached(program, &bucket.actions, targets, &mut origins.clone()));
+            }
             Action::Set { place, value } if place.space == Space::Meta => {
                 origins.retain(|(to, _)| to != place);
                 if let Value::Read(from) = value {
