@@ -24,11 +24,39 @@ pub struct Loaded {
 
 /// Reads and checks a program; `ports` exist beside those that rules of a `.flows` file name.
 pub fn load(path: &Path, ports: &[u32], color: bool) -> Result<Loaded, Failure> {
+    load_with(path, ports, color, &Lints::default())
+}
+
+/// Which warnings are not shown, and which are errors, by their codes; `warnings` is all of them.
+#[derive(Default)]
+pub struct Lints {
+    /// Not shown.
+    pub allow: Vec<String>,
+    /// Errors.
+    pub deny: Vec<String>,
+}
+
+impl Lints {
+    fn apply(&self, diagnostics: &mut Vec<diag::Diagnostic>) {
+        let names = |list: &[String], code: &str| list.iter().any(|one| one == code || one == "warnings");
+        let warns = |diagnostic: &diag::Diagnostic| diagnostic.severity == diag::Severity::Warning;
+        diagnostics.retain(|diagnostic| !(warns(diagnostic) && names(&self.allow, diagnostic.code)));
+        for diagnostic in diagnostics.iter_mut().filter(|diagnostic| warns(diagnostic)) {
+            if names(&self.deny, diagnostic.code) {
+                diagnostic.severity = diag::Severity::Error;
+            }
+        }
+    }
+}
+
+/// As [`load`], with a say on warnings.
+pub fn load_with(path: &Path, ports: &[u32], color: bool, lints: &Lints) -> Result<Loaded, Failure> {
     let text = read(path)?;
     let name = name(path, &text)?;
     let mut sources = Sources::with_loader(Arc::new(Files));
     let file = sources.add(name, text);
-    let (program, diagnostics) = pipec_compiler::front(&mut sources, file, ports);
+    let (program, mut diagnostics) = pipec_compiler::front(&mut sources, file, ports);
+    lints.apply(&mut diagnostics);
     messages::tell(&diagnostics, &sources, color);
     match program {
         Some(program) if !diag::has_errors(&diagnostics) => Ok(Loaded { sources, program: Arc::new(program) }),

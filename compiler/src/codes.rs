@@ -68,7 +68,7 @@ codes! {
     "overlapping-rules" "Two rules of a table of `ovs-ofctl` have the same priority and a packet can match both. OpenFlow leaves open which one is taken; here it is the first." "ip,nw_src=10.0.0.0/8 actions=output:1\nip,nw_dst=10.0.0.0/8 actions=output:2";
     "prerequisite" "A field is matched whose header the rule does not ask for. `ovs-ofctl` leaves such a field out, and the rule matches more than it says; here it is an error." "tp_dst=80 actions=drop";
     "priority" "In a table where one rule has a priority, all have, but `else` never has." bad!("priority");
-    "read-only-field" "The field cannot be written by actions." "ip actions=set_field:1->in_port";
+    "read-only-field" "The field cannot be written by actions." "ip actions=load:1->NXM_NX_CT_MARK[]";
     "recursion" "An action calls itself, by whatever way. Actions are put in place of their calls, so that this would never end. Tables can be entered again." bad!("recursion");
     "replaced-rule" "Two rules have the same match, table and priority. As in Open vSwitch, the later one stays." "ip actions=output:1\nip actions=output:2";
     "reserved-name" "The name has a meaning in the language and cannot be declared." bad!("reserved-name");

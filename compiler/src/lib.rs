@@ -1,6 +1,6 @@
 //! The compiler: from the text of a program to generated Rust or machine code.
 //!
-//! A module imports only from modules before it in this order: `source show token diag field suggest`, `ast`, `parse`,
+//! A module imports only from modules before it in this order: `source show token diag field suggest codes`, `ast`, `parse`,
 //! `format uses print constant`, `packet`, `hir`, `words`, `probe`, `flows`, `resolve`, `editor`, `check`, `eval`, `expect`,
 //! `plan`, `backend`, `explain`, `graph`.
 //! [`eval`] is the reference meaning and shares no code
@@ -9,6 +9,7 @@
 pub mod ast;
 pub mod backend;
 pub mod check;
+pub mod codes;
 mod constant;
 mod describe;
 pub mod diag;
