@@ -18,12 +18,17 @@ pub fn search_path(mut folders: Vec<PathBuf>) {
     let _ = FOLDERS.set(folders); // The command line is read once.
 }
 
+/// The search path.
+pub fn folders() -> &'static [PathBuf] {
+    FOLDERS.get().map_or(&[], Vec::as_slice)
+}
+
 /// Reads from the file system.
 pub struct Files;
 
 impl Loader for Files {
     fn find(&self, from: &str, path: &str) -> Result<String, String> {
-        search(from, path, FOLDERS.get().map_or(&[], Vec::as_slice), Path::is_file)
+        search(from, path, folders(), Path::is_file)
     }
 
     fn read(&self, name: &str) -> Result<String, String> {

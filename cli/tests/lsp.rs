@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -160,6 +162,31 @@ fn rules_of_ovs_ofctl_are_checked_too() {
     // Only diagnostics are there for them.
     let place = json!({ "textDocument": { "uri": "file:///a.flows" }, "position": { "line": 0, "character": 0 } });
     assert_eq!(server.ask("textDocument/hover", place), Value::Null);
+    server.end();
+}
+
+#[test]
+fn files_that_a_program_uses_are_read() {
+    let scratch = common::Scratch::new("lsp uses");
+    scratch.write("part.pipe", "table u { else => drop; }\n");
+    let uri = |name: &str| format!("file://{}", scratch.path(name).display()).replace(' ', "%20");
+    let mut server = Server::start();
+    let root = "pipeline p { port a; use \"part.pipe\"; start { ip => output(a); else => goto u; } }\n";
+    assert_eq!(server.open(&uri("root.pipe"), "pipe", root), Vec::<Value>::new());
+    // As the editor has it, not as it is on the disk.
+    assert_eq!(server.open(&uri("part.pipe"), "pipe", "table u { else => drop }\n")[0]["code"], "syntax");
+    let change =
+        json!({ "textDocument": { "uri": uri("root.pipe"), "version": 2 }, "contentChanges": [{ "text": root }] });
+    server.tell("textDocument/didChange", change);
+    let own = server.diagnostics();
+    assert_eq!((&own["uri"], &own["diagnostics"]), (&json!(uri("root.pipe")), &json!([])));
+    let other = server.diagnostics();
+    assert_eq!((&other["uri"], &other["diagnostics"][0]["code"]), (&json!(uri("part.pipe")), &json!("syntax")));
+    server.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri("root.pipe") } }));
+    for name in ["root.pipe", "part.pipe"] {
+        let closed = server.diagnostics();
+        assert_eq!((&closed["uri"], &closed["diagnostics"]), (&json!(uri(name)), &json!([])));
+    }
     server.end();
 }
 

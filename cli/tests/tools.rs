@@ -1,5 +1,7 @@
 //! What is around programs: their layout, the stages of the compiler, messages for other programs, what shells and `man` want.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{FIREWALL, Ran, Scratch};

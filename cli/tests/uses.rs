@@ -1,5 +1,7 @@
 //! Programs of several files, in every subcommand: beside the program, with `-I`, and with `PIPEC_PATH`.
 
+#![allow(clippy::unwrap_used)] // also in what several tests share
+
 mod common;
 
 use common::{Scratch, conversations};

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use pipec_compiler::diag::Diagnostic;
 use pipec_compiler::format::{Error, WIDTH, format};
 use pipec_compiler::parse;
 use pipec_compiler::token::{Kind, tokens};
@@ -60,7 +61,7 @@ table t { }
 start {
     !(ip && tcp) || ct.new      => x(a), goto t;
     ipv4.src & 255.0.0.255 == K => drop;
-    else =>;
+    else                        =>;
 }
 
 test \"t\" {
@@ -193,12 +194,45 @@ fn programs_of_the_corpus_are_laid_out() {
     let mut wrong = vec![];
     for (path, text) in programs("") {
         let new = formatted(&text);
+        if std::env::var_os("UPDATE_EXPECTED").is_some() {
+            std::fs::write(&path, &new).unwrap();
+            continue;
+        }
         let wide = new.lines().any(|line| line.chars().count() > WIDTH && !line.contains("//"));
         if new != text || wide {
             wrong.push(path);
         }
     }
-    assert!(wrong.is_empty(), "run `pipec fmt` on {wrong:?}");
+    assert!(wrong.is_empty(), "run `pipec fmt` on these, or this test with UPDATE_EXPECTED=1: {wrong:?}");
+}
+
+#[test]
+fn slashes_between_headers_stand_apart() {
+    let text = "test \"t\" { send 3 a eth()/ipv4(src=10.0.0.1);
+        expect 2 a==eth/ipv4()/\"x\",b where ipv4.src in 10.0.0.0/8&&ip.ttl==3,drop; }";
+    let expected = "test \"t\" {
+    send 3 a eth() / ipv4(src = 10.0.0.1);
+    expect 2 a == eth / ipv4() / \"x\", b where ipv4.src in 10.0.0.0/8 && ip.ttl == 3, drop;
+}
+";
+    assert_eq!(items(text), expected);
+}
+
+#[test]
+fn files_that_others_use_are_laid_out_too() {
+    let text = "// Part.\nset s={1,2}; use \"b.pipe\" ;\ntable t{else=>drop;}";
+    let expected = "// Part.\nset s = { 1, 2 };\nuse \"b.pipe\";\n\ntable t {\n    else => drop;\n}\n";
+    assert_eq!(formatted(text), expected);
+    assert!(format("set s = ;").is_err() && format("").is_err());
+}
+
+/// Mistakes of form in a text.
+fn mistakes(text: &str, diagnostics: &mut Vec<Diagnostic>) {
+    if parse::is_part(text) {
+        parse::items(text, 0, diagnostics);
+    } else {
+        parse::pipe(text, 0, diagnostics);
+    }
 }
 
 #[test]
@@ -206,7 +240,7 @@ fn wrong_programs_are_left_alone() {
     let mut refused = 0;
     for (path, text) in programs("bad") {
         let mut diagnostics = vec![];
-        parse::pipe(&text, 0, &mut diagnostics);
+        mistakes(&text, &mut diagnostics);
         match format(&text) {
             Err(Error::Wrong(found)) => {
                 assert_eq!(found, diagnostics, "{}", path.display());
@@ -258,7 +292,7 @@ proptest! {
         let Ok(once) = format(&text) else {
             // A line that begins with the name of a statement begins a statement, and what stands behind it is wrong.
             let mut diagnostics = vec![];
-            parse::pipe(&text, 0, &mut diagnostics);
+            mistakes(&text, &mut diagnostics);
             prop_assert!(!diagnostics.is_empty(), "{}", text);
             return Ok(());
         };

@@ -5,6 +5,7 @@
 
 mod answers;
 mod diagnostics;
+mod files;
 mod position;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types::{
-    CompletionOptions, CompletionParams, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
+    CompletionOptions, CompletionParams, Diagnostic, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
     DidOpenTextDocumentParams, DocumentFormattingParams, DocumentSymbolParams, GotoDefinitionParams, HoverParams,
     HoverProviderCapability, OneOf, PublishDiagnosticsParams, ServerCapabilities, TextDocumentPositionParams,
     TextDocumentSyncCapability, TextDocumentSyncKind, Uri,
@@ -22,6 +23,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use files::Overlay;
 
 /// Serve editors on standard input and output (Language Server Protocol)
 #[derive(clap::Args)]
@@ -47,8 +49,10 @@ pub fn lsp(_: &Args) -> Result<(), Failure> {
 struct Open {
     document: Document,
     version: i32,
-    /// `flows`, or `pipe`.
+    /// Rules of `ovs-ofctl`, not a pipeline.
     flows: bool,
+    /// URIs of other files with mistakes that were told because of this text.
+    told: Vec<String>,
 }
 
 fn serve(connection: &Connection) -> Result<(), String> {
@@ -58,17 +62,20 @@ fn serve(connection: &Connection) -> Result<(), String> {
     connection.initialize_finish(id, initialized).map_err(|error| error.to_string())?;
     let mut open = BTreeMap::new();
     for message in &connection.receiver {
-        let answer = match message {
+        let answers = match message {
             Message::Request(request) => {
                 if connection.handle_shutdown(&request).map_err(|error| error.to_string())? {
                     return Ok(());
                 }
-                Some(Message::Response(answer(&open, request)))
+                vec![Message::Response(answer(&open, request))]
             }
-            Message::Notification(notification) => notified(&mut open, notification).map(Message::Notification),
-            Message::Response(_) => None,
+            Message::Notification(notification) => {
+                let answers = notified(&mut open, notification).unwrap_or_default();
+                answers.into_iter().map(Message::Notification).collect()
+            }
+            Message::Response(_) => vec![],
         };
-        if let Some(answer) = answer {
+        for answer in answers {
             connection.sender.send(answer).map_err(|error| error.to_string())?;
         }
     }
@@ -143,7 +150,7 @@ fn with<P: DeserializeOwned>(id: RequestId, params: Value, answer: impl FnOnce(P
 }
 
 /// Takes a change of a text in, and answers with what is wrong with it.
-fn notified(open: &mut Texts, notification: Notification) -> Option<Notification> {
+fn notified(open: &mut Texts, notification: Notification) -> Option<Vec<Notification>> {
     let Notification { method, params } = notification;
     match method.as_str() {
         "textDocument/didOpen" => {
@@ -156,9 +163,9 @@ fn notified(open: &mut Texts, notification: Notification) -> Option<Notification
             };
             open.insert(
                 text.uri.to_string(),
-                Open { document: Document::new(text.text), version: text.version, flows },
+                Open { document: Document::new(text.text), version: text.version, flows, told: vec![] },
             );
-            tell(open, text.uri)
+            Some(tell(open, text.uri))
         }
         "textDocument/didChange" => {
             let changed: DidChangeTextDocumentParams = serde_json::from_value(params).ok()?;
@@ -168,27 +175,47 @@ fn notified(open: &mut Texts, notification: Notification) -> Option<Notification
             let text = changed.content_changes.into_iter().rev().find(|change| change.range.is_none())?.text;
             known.document = Document::new(text);
             known.version = changed.text_document.version;
-            tell(open, uri)
+            Some(tell(open, uri))
         }
         "textDocument/didClose" => {
             let closed: DidCloseTextDocumentParams = serde_json::from_value(params).ok()?;
             let uri = closed.text_document.uri;
-            open.remove(uri.as_str());
-            published(PublishDiagnosticsParams { uri, diagnostics: vec![], version: None })
+            let closed = open.remove(uri.as_str())?;
+            let mut answers = vec![published(uri, vec![], None)];
+            answers.extend(closed.told.iter().filter_map(|uri| Some(published(uri.parse().ok()?, vec![], None))));
+            Some(answers)
         }
         _ => None,
     }
 }
 
-/// What is wrong with an open text.
-fn tell(open: &Texts, uri: Uri) -> Option<Notification> {
-    let Open { document, version, flows } = open.get(uri.as_str())?;
-    let name = if *flows { "text.flows" } else { "text.pipe" };
-    let found =
-        catch_unwind(AssertUnwindSafe(|| diagnostics::diagnostics(&uri, name, document.text()))).unwrap_or_default();
-    published(PublishDiagnosticsParams { uri, diagnostics: found, version: Some(*version) })
+/// What is wrong with an open text and with the files it uses; what was told of files that it uses no more is taken back.
+fn tell(open: &mut Texts, uri: Uri) -> Vec<Notification> {
+    let Some(Open { document, version, flows, told }) = open.get(uri.as_str()) else { return vec![] };
+    let others = open.iter().filter(|(other, _)| *other != uri.as_str());
+    let others =
+        others.filter_map(|(uri, open)| Some((files::path(&uri.parse().ok()?), open.document.text().to_string())));
+    let overlay = Overlay(others.collect());
+    let check = || diagnostics::diagnostics(&uri, *flows, document.text(), overlay);
+    let mut found = catch_unwind(AssertUnwindSafe(check)).unwrap_or_default();
+    for gone in told {
+        found.entry(gone.clone()).or_default();
+    }
+    // Its own come first.
+    let own = found.remove(uri.as_str()).unwrap_or_default();
+    let mut answers = vec![published(uri.clone(), own, Some(*version))];
+    let used: Vec<String> = found.iter().filter(|(_, found)| !found.is_empty()).map(|(uri, _)| uri.clone()).collect();
+    answers.extend(found.into_iter().filter_map(|(uri, found)| {
+        let is_news = !found.is_empty() || told.contains(&uri);
+        is_news.then(|| Some(published(uri.parse().ok()?, found, None)))?
+    }));
+    if let Some(open) = open.get_mut(uri.as_str()) {
+        open.told = used;
+    }
+    answers
 }
 
-fn published(params: PublishDiagnosticsParams) -> Option<Notification> {
-    Some(Notification::new("textDocument/publishDiagnostics".into(), params))
+fn published(uri: Uri, diagnostics: Vec<Diagnostic>, version: Option<i32>) -> Notification {
+    let params = PublishDiagnosticsParams { uri, diagnostics, version };
+    Notification::new("textDocument/publishDiagnostics".into(), params)
 }

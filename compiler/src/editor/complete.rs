@@ -176,7 +176,9 @@ impl Document {
             _ => {}
         }
         match place.item {
-            None if place.statement.is_empty() => words(&[&words::OTHERS[2..]], OfferKind::Word),
+            None if place.statement.is_empty() => {
+                words(&[words::OTHERS], OfferKind::Word).into_iter().filter(|offer| offer.name == "pipeline").collect()
+            }
             None => vec![],
             Some("") => match (place.statement.is_empty(), last, first) {
                 (true, ..) => words(&[words::ITEMS], OfferKind::Word),

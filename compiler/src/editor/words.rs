@@ -39,6 +39,7 @@ pub const KEYED: &[Word] = &[
     ("hard", "hard 300 s;", "How long an entry lives."),
     ("idle", "idle 60 s;", "How long an entry lives that no packet takes."),
     ("key", "key FIELD: lpm, FIELD: exact;", "What is looked up: `exact`, `lpm`, `ternary`, `range` or `optional`."),
+    ("learned", "learned;", "Entries are added by `learn`."),
     ("size", "size 1_000_000;", "Entries, at the most."),
 ];
 
@@ -85,8 +86,16 @@ pub const ACTIONS: &[Word] = &[
 /// Other words.
 pub const OTHERS: &[Word] = &[
     ("bucket", "bucket weight N { ACTIONS }", "Actions of a group."),
+    ("burst", "burst 100;", "What a meter lets pass at once."),
+    ("from", "entries from \"FILE\";", "Entries are read from a CSV or JSON file."),
+    ("hash", "hash(FIELD, …)", "A number that packets of one conversation share; in a group, what chooses the bucket."),
+    ("if", "after PARENT if CONDITION", "When a header is there."),
     ("in", "VALUE in 10.0.0.0/8", "Holds for what is in a set, a range or a prefix."),
     ("pipeline", "pipeline NAME { … }", "A program: ports, tables, actions."),
+    ("rate", "rate 1000 pps;", "What a meter lets pass: `pps` or `kbps`."),
+    ("watch", "bucket watch PORT { ACTIONS }", "The bucket is used while this port is up."),
+    ("weight", "bucket weight N { ACTIONS }", "How often the bucket is chosen, beside the others' weights."),
+    ("where", "expect PORT where CONDITION;", "What holds for the packet that came out."),
 ];
 
 /// Types of variables and parameters.

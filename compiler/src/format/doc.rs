@@ -131,7 +131,9 @@ impl Writer {
 
     /// Writes a comment.
     pub fn comment(&mut self, text: &str, own: bool, indent: usize) {
-        if own || self.ended {
+        // What begins a line now begins one the next time, too.
+        let own = own || self.ended || self.column == 0;
+        if own {
             self.end_line();
         } else if self.column > 0 {
             self.trim();

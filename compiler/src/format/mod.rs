@@ -18,13 +18,14 @@ pub use doc::WIDTH;
 use doc::{Doc, STEP, Writer};
 use statement::Source;
 
-use crate::ast::Pipeline;
+use crate::ast::{Item, Name};
 use crate::diag::{Diagnostic, has_errors};
+use crate::parse;
 use crate::parse::cut::{Block, Cutter, Piece, scan};
 use crate::token::{Kind, tokens};
 
 /// Spaces before `=>`, at the most.
-const MOST_PADDING: usize = 20;
+const MOST_PADDING: usize = 40;
 
 /// Why a text is not formatted.
 #[derive(Debug)]
@@ -48,8 +49,12 @@ pub fn format(text: &str) -> Result<String, Error> {
     if same && essence(text) == essence(&formatted) { Ok(formatted) } else { Err(Error::Different) }
 }
 
-fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<Pipeline> {
-    crate::parse::pipe(text, 0, diagnostics)
+/// The pipeline of a text, or the statements of one that others use.
+fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<(Option<Name>, Vec<Item>)> {
+    if parse::is_part(text) {
+        return parse::items(text, 0, diagnostics).map(|(items, _)| (None, items));
+    }
+    parse::pipe(text, 0, diagnostics).map(|pipeline| (Some(pipeline.name), pipeline.items))
 }
 
 /// All that must not change: every token and comment without white space, but for idle commas.

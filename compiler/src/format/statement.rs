@@ -150,7 +150,8 @@ impl<'a> Source<'a> {
             }
             let mut item = vec![];
             if start < at {
-                item.push(self.condition(start..at));
+                let headers = self.begins_with(&tokens, &["expect"]) && self.is_packet(start..at);
+                item.push(if headers { self.headers(start..at) } else { self.condition(start..at) });
             }
             if at < tokens.end {
                 if !self.is_idle(at, tokens.end) {
@@ -181,13 +182,25 @@ impl<'a> Source<'a> {
                 return Doc::group(self.joined(parts.collect(), false));
             }
         }
+        if self.begins_with(&tokens, BEFORE_HEADERS) { self.headers(tokens) } else { self.words(tokens) }
+    }
+
+    /// Headers that `/` joins.
+    fn headers(&self, tokens: Range<usize>) -> Doc {
+        let parts = self.split(tokens, "/");
+        let parts = parts.into_iter().map(|(operator, part)| (operator, self.words(part)));
+        Doc::group(self.joined(parts.collect(), true))
+    }
+
+    fn begins_with(&self, tokens: &Range<usize>, words: &[&str]) -> bool {
         let first = tokens.clone().find(|&token| !self.is_comment(token));
-        if first.is_some_and(|first| BEFORE_HEADERS.contains(&self.of(first))) {
-            let parts = self.split(tokens, "/");
-            let parts = parts.into_iter().map(|(operator, part)| (operator, self.words(part)));
-            return Doc::group(self.joined(parts.collect(), true));
-        }
-        self.words(tokens)
+        first.is_some_and(|first| words.contains(&self.of(first)))
+    }
+
+    /// Whether `==` and a packet stand in what is expected of a port.
+    fn is_packet(&self, tokens: Range<usize>) -> bool {
+        let condition = tokens.clone().any(|token| self.of(token) == "where");
+        !condition && self.find(tokens, "==").is_some()
     }
 
     /// Parts between operators, each with the one before it.

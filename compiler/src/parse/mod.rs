@@ -39,6 +39,13 @@ pub fn pipe(text: &str, file: u16, diagnostics: &mut Vec<Diagnostic>) -> Option<
     pipeline.filter(|_| diagnostics.len() < MAX_DIAGNOSTICS)
 }
 
+/// Whether a text holds statements without a pipeline around them, for others to use.
+pub fn is_part(text: &str) -> bool {
+    let start = cut::skip_blank(text.trim_start_matches('\u{feff}'));
+    let word = cut::word_at(text.trim_start_matches('\u{feff}'), start);
+    ITEM_WORDS.contains(&word)
+}
+
 /// Parses a file that another one uses: statements of a pipeline, and the names in those that could not be parsed.
 pub fn items(text: &str, file: u16, diagnostics: &mut Vec<Diagnostic>) -> Option<(Vec<Item>, Vec<String>)> {
     let before = diagnostics.len();
