@@ -12,6 +12,8 @@ use crate::token::{Kind, Token};
 const BEFORE_PARENTHESIS: &[&str] = &["if", "in", "where"];
 /// Words behind which headers follow each other.
 const BEFORE_HEADERS: &[&str] = &["encap", "send"];
+/// Operators beside which `|` does not touch its sides.
+const COMPUTING: &[&str] = &["<<", ">>", "+", "-", "&", "^"];
 /// Units that stand apart from their number.
 const UNITS: &[&str] = &["ns", "us", "ms", "s", "min", "h", "pps", "kbps"];
 
@@ -241,6 +243,8 @@ impl<'a> Source<'a> {
         let mut docs = vec![];
         let mut at = tokens.start;
         let mut before: Option<usize> = None;
+        // `syn|ack`, but `n << 2 | 1`: tight is what binds tight.
+        let computed = COMPUTING.iter().any(|operator| self.find(tokens.clone(), operator).is_some());
         while at < tokens.end {
             if self.is_comment(at) {
                 docs.push(self.comment(at));
@@ -250,7 +254,8 @@ impl<'a> Source<'a> {
                 }
                 continue;
             }
-            if before.is_some_and(|before| self.apart(before, at)) {
+            let around_bar = before.is_some_and(|before| self.is(before, "|") || self.is(at, "|"));
+            if around_bar && computed || before.is_some_and(|before| self.apart(before, at)) {
                 docs.push(Doc::text(" "));
             }
             let next = self.behind(at);
