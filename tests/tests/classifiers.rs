@@ -48,7 +48,9 @@ fn rules_of_many_shapes_are_bit_vectors() {
 
 #[test]
 fn some_rules_that_no_tree_takes_are_a_chain() {
-    let rule =
-        |i: usize| format!("ipv4.src & {}.0.0.{0} == 0.0.0.0 || udp.src & {0} == {0} => output(b);", 1 << (i % 8));
+    let rule = |i: usize| {
+        let bit = 1u32 << i;
+        format!("ipv4.src & {} == 0.0.0.0 && udp.src & {bit} == 0 => output(b);", std::net::Ipv4Addr::from(bit))
+    };
     assert_classifier!(table(&rules(14, rule)), "t", "chain");
 }
