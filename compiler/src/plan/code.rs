@@ -27,8 +27,6 @@ use pipec_abi::edit::Target;
 use pipec_abi::meta::Meta;
 use pipec_abi::{CtPoint, DropReason, Emit};
 
-use crate::hir::Extern;
-
 /// A value of a body: assigned once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Value(pub u32);
@@ -53,13 +51,33 @@ pub struct Plan {
     /// Tables that are data, as `pipec_abi::table::encode` writes them.
     pub tables: Vec<Vec<u8>>,
     /// Its actions in Rust, and the kinds and widths of their parameters.
-    pub externs: Vec<Extern>,
+    pub externs: Vec<External>,
     /// Tags that are parsed, at the most.
     pub vlan_limit: u32,
     /// Values that any body has, at the most.
     pub values: u32,
     /// What the program is.
     pub meta: Meta,
+}
+
+/// An action in Rust.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct External {
+    /// The name of its function.
+    pub name: String,
+    /// What the words that it gets stand for.
+    pub params: Vec<Param>,
+}
+
+/// What a word that an action in Rust gets stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Param {
+    /// An unsigned number of so many bits.
+    Number(u8),
+    /// An Ethernet address.
+    Mac,
+    /// An IPv4 address.
+    Ipv4,
 }
 
 /// A table as a function of a packet and the port its look-up is told.

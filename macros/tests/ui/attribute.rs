@@ -1,3 +1,5 @@
+//! Attributes with mistakes, in the program or in themselves.
+
 use pipec_macros::pipeline;
 
 #[pipeline(source = r#"

@@ -1,3 +1,5 @@
+//! A block with mistakes: each is at its token.
+
 use pipec_macros::pipeline_block as pipeline;
 
 pipeline! {

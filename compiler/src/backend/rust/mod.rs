@@ -8,8 +8,8 @@ mod stmt;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 
-use crate::field::Kind;
 use crate::plan::Plan;
+use crate::plan::code::{External, Param};
 
 /// The plan as Rust items for the type `name`, with a path to the crate `pipec_abi`.
 pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
@@ -117,19 +117,18 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
 }
 
 /// An action in Rust, which stands beside the program's type: its arguments come as words.
-fn external(external: &crate::hir::Extern) -> TokenStream {
+fn external(external: &External) -> TokenStream {
     let name = format_ident!("{}", external.name);
-    let arguments = external.params.iter().enumerate().map(|(k, (kind, width))| match (kind, width) {
-        (Kind::Ipv4, _) => quote!(::core::net::Ipv4Addr::from(words[#k] as u32)),
-        (Kind::Mac, _) => quote!({
+    let arguments = external.params.iter().enumerate().map(|(k, param)| match param {
+        Param::Ipv4 => quote!(::core::net::Ipv4Addr::from(words[#k] as u32)),
+        Param::Mac => quote!({
             let [_, _, mac @ ..] = words[#k].to_be_bytes();
             mac
         }),
-        (Kind::Port, _) => quote!(words[#k] as u32),
-        (_, 1..=8) => quote!(words[#k] as u8),
-        (_, 9..=16) => quote!(words[#k] as u16),
-        (_, 17..=32) => quote!(words[#k] as u32),
-        _ => quote!(words[#k]),
+        Param::Number(1..=8) => quote!(words[#k] as u8),
+        Param::Number(9..=16) => quote!(words[#k] as u16),
+        Param::Number(17..=32) => quote!(words[#k] as u32),
+        Param::Number(_) => quote!(words[#k]),
     });
     quote! { |packet, words| Outcome::flow(super::#name(packet, #(#arguments),*)) }
 }

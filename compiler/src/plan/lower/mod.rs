@@ -18,12 +18,12 @@ use pipec_abi::{CtPoint, DropReason, Verdict};
 
 use self::ends::maybe;
 use super::analysis::{Analysis, analyse};
-use super::code::{Expr, Function, Label, Op, Plan, Stmt, Value};
+use super::code::{Expr, External, Function, Label, Op, Param, Plan, Stmt, Value};
 use super::facts::Facts;
 use super::report::{Body, Classifier, Decision, Report, Waits};
 use super::values::{Fresh, Site, Values};
 use crate::describe::describe;
-use crate::field::Field;
+use crate::field::{Field, Kind};
 use crate::hir::{Place, PortId, Program, Read, Space, TableId, View};
 
 /// Points of a program at the most; beyond, packets are suspended at once and everything runs in order.
@@ -173,7 +173,7 @@ impl<'p> Lower<'p> {
             prepares: self.prepares,
             ct_points: self.ct_points,
             tables: self.tables,
-            externs: self.program.externs.clone(),
+            externs: self.program.externs.iter().map(external).collect(),
             vlan_limit: u32::from(self.program.options.vlan_limit),
             values: self.values,
         };
@@ -444,4 +444,15 @@ impl<'p> Lower<'p> {
 /// A whole field as tables see it.
 pub(super) fn table_read(field: Field) -> Read {
     Read { place: Place::field(field), view: View::Table }
+}
+
+/// An action in Rust, for the back ends.
+fn external(external: &crate::hir::Extern) -> External {
+    let param = |&(kind, width): &(Kind, u8)| match kind {
+        Kind::Mac => Param::Mac,
+        Kind::Ipv4 => Param::Ipv4,
+        Kind::Port => Param::Number(32),
+        Kind::Number | Kind::Flags | Kind::Ipv6 => Param::Number(width),
+    };
+    External { name: external.name.clone(), params: external.params.iter().map(param).collect() }
 }
