@@ -251,7 +251,9 @@ fn output(item: &Item, scope: &mut Scope) -> Result<Action, Diagnostic> {
             Some(max_len) => super::sending::part(port, max_len, scope),
         };
     }
-    if super::names::by_name(value.text.split('[').next().unwrap_or_default()).is_some() {
+    if ports::reserved(value.text).is_none()
+        && super::names::by_name(value.text.split('[').next().unwrap_or_default()).is_some()
+    {
         return super::sending::to_field(value, scope);
     }
     send_to(value, scope)

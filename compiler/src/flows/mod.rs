@@ -79,5 +79,6 @@ pub fn front_flows(sources: &Sources, file: u16, extra_ports: &[u32]) -> (Option
     }
     let name = Path::new(&source.name).file_stem().map_or("flows".into(), |stem| stem.to_string_lossy());
     let program = program::build(&name, rules, declared, &ports, Span::new(file, 0..source.text.len()), &mut report);
-    (Some(crate::with_rule_texts(program, sources)), report.finish())
+    let program = (!report.has_errors()).then(|| crate::with_rule_texts(program, sources));
+    (program, report.finish())
 }

@@ -189,13 +189,13 @@ fn connections_and_metadata() {
 
 #[test]
 fn outputs() {
-    let all = "1,output:2,output(port=3),in_port,ALL,flood,NORMAL,LOCAL,output:65533,output:IN_PORT";
+    let all = "1,output:2,output(port=3),in_port,ALL,flood,NORMAL,LOCAL,output:65529,output:IN_PORT";
     let (program, text) = front(&format!("actions={all}"));
-    assert!(program.is_none() && text.contains("output to `CONTROLLER` is not supported yet"), "{text}");
+    assert!(program.is_none() && text.contains("output to `TABLE` is not supported yet"), "{text}");
     let out = |id| Action::Output(PortId(id));
     let expected =
         [out(0), out(1), out(2), Action::InPort, Action::All, Action::Flood, Action::Normal, out(3), Action::InPort];
-    assert_eq!(actions("", &all.replace(",output:65533", "")), expected);
+    assert_eq!(actions("", &all.replace(",output:65529", "")), expected);
     assert_eq!(actions("", "drop"), []);
     assert_eq!(actions("", ""), []);
     assert_eq!(actions("", "note:01.02,exit"), [Action::Exit]);
