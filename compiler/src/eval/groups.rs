@@ -66,7 +66,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
 /// Whose share of the sum of all weights a hash falls into.
 fn share(weights: &[u64], hash: u32) -> Option<usize> {
     let sum: u64 = weights.iter().sum();
-    let mut at = u64::from(hash) * sum >> 32;
+    let mut at = (u64::from(hash) * sum) >> 32;
     for (k, weight) in weights.iter().enumerate() {
         if at < *weight {
             return Some(k);

@@ -143,7 +143,6 @@ impl<'a> Resolver<'a> {
             groups,
             meters,
             counters: std::mem::take(&mut self.names.counters),
-            ..hir::Program::default()
         };
         Some(Resolved { program, marks })
     }

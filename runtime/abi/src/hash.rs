@@ -10,7 +10,7 @@ pub const SPREAD: u64 = 0x6a09_e667_f3bc_c909;
 #[inline(always)]
 pub const fn step(hash: u64, word: u64) -> u64 {
     let mixed = (hash ^ word).wrapping_mul(SPREAD);
-    mixed ^ mixed >> 32
+    mixed ^ (mixed >> 32)
 }
 
 /// The hash of some words.
@@ -51,12 +51,12 @@ mod tests {
     fn neighbours_are_spread_evenly() {
         let mut counts = [0u32; 16];
         for n in 0..16_000u64 {
-            counts[(u64::from(hash(&[0x0a00_0000 + n, 80])) * 16 >> 32) as usize] += 1;
+            counts[(hash(&[0x0a00_0000 + n, 80]) >> 28) as usize] += 1;
         }
         assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
         let mut counts = [0u32; 16];
         for n in 0..16_000u32 {
-            counts[(u64::from(again(n)) * 16 >> 32) as usize] += 1;
+            counts[(again(n) >> 28) as usize] += 1;
         }
         assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
     }

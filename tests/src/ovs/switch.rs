@@ -175,7 +175,9 @@ impl Switch {
             Some(line) => line.to_string(),
             None => String::new(),
         };
-        let lines = lines.lines().filter(|line| !line.trim().is_empty()).map(str::to_string);
+        // How fast the controller is told is not what packets see.
+        let seen = |line: &&str| !line.trim().is_empty() && !line.starts_with("meter=controller");
+        let lines = lines.lines().filter(seen).map(str::to_string);
         match command {
             "add-flow" | "add-flows" | "add-group" | "add-groups" | "add-meter" => bridge.rules.extend(lines),
             "replace-flows" => {
