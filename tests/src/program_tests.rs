@@ -43,7 +43,9 @@ pub fn holds(program: &Program, cond: &Cond, frame: &[u8]) -> bool {
     let span = Span::default();
     let rule = Rule { priority: 1, cond: cond.clone(), actions: vec![], text: String::new(), span };
     let table = Table { name: "probe".into(), rules: vec![rule], span };
-    let program = Program { tables: vec![table], entry: TableId(0), tests: vec![], externs: vec![], ..program.clone() };
+    let (tests, externs, groups, counters) = (vec![], vec![], vec![], vec![]);
+    let tables = vec![table];
+    let program = Program { tables, entry: TableId(0), tests, externs, groups, counters, ..program.clone() };
     let mut offline = offline(&eval(&program));
     offline.send(START_NS, &[(0, frame)]);
     offline.counters()[0].packets == 1
