@@ -44,7 +44,8 @@ impl EngineName {
         match self {
             EngineName::Eval => {
                 let eval = Eval::new(program.clone());
-                with_externs(Engine::interpreter(eval.meta(), Arc::new(Interpreter(eval))), program)
+                let tables = eval.tables();
+                with_externs(Engine::interpreter(eval.meta(), &tables, Arc::new(Interpreter(eval))), program)
             }
             EngineName::Rust => rust(program),
             EngineName::Jit => with_externs(jit(program)?, program),

@@ -43,12 +43,13 @@ impl<'p> Probes<'p> {
 fn offline(program: &Program, cond: &Cond) -> Offline {
     let span = Span::default();
     let rule = Rule { priority: 1, cond: cond.clone(), actions: vec![], text: String::new(), span };
-    let table = Table { name: "probe".into(), rules: vec![rule], span };
+    let table = Table { name: "probe".into(), rules: vec![rule], span, keyed: None };
     let (tests, externs, groups, counters) = (vec![], vec![], vec![], vec![]);
     let tables = vec![table];
     let program = Program { tables, entry: TableId(0), tests, externs, groups, counters, ..program.clone() };
     let eval = Eval::new(Arc::new(program));
     let attached = vec![true; eval.meta().ports.len()];
-    let engine = Engine::interpreter(eval.meta(), Arc::new(Interpreter(eval)));
+    let (meta, tables) = (eval.meta(), eval.tables());
+    let engine = Engine::interpreter(meta, &tables, Arc::new(Interpreter(eval)));
     Offline::with_config(&engine, &attached, Config { max_conns: 64, ..Config::default() })
 }

@@ -74,9 +74,9 @@ pub fn trace(args: &Args, color: bool) -> Result<(), Failure> {
         packets.extend(packets::captured(path, &args.numbers)?.into_iter().map(|frame| (port, frame)));
     }
     let eval = Eval::new(loaded.program.clone());
-    let meta = eval.meta();
+    let (meta, tables) = (eval.meta(), eval.tables());
     let tracer = Arc::new(Tracer { eval, reasons: args.why, events: Mutex::default() });
-    let engine = with_externs(Engine::interpreter(meta, tracer.clone()), &loaded.program)?;
+    let engine = with_externs(Engine::interpreter(meta, &tables, tracer.clone()), &loaded.program)?;
     let mut offline = Offline::new(&engine);
     let mut text = String::new();
     let mut traced = Vec::new();

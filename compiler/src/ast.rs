@@ -140,6 +140,65 @@ pub struct Table {
     pub name: Name,
     /// The rules as they stand.
     pub rules: Vec<Spanned<Rule>>,
+    /// Statements of a keyed table, as they stand; none: the table has rules.
+    pub keyed: Vec<Spanned<KeyedStmt>>,
+}
+
+/// A statement of a keyed table.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum KeyedStmt {
+    /// `key ipv4.dst: lpm, vrf: exact;`
+    Key(Vec<KeyPart>),
+    /// `actions route, drop;`
+    Actions(Vec<Name>),
+    /// `default drop;`
+    Default(EntryAction),
+    /// `size 1_000;`
+    Size(Expr),
+    /// `idle 60 s;`
+    Idle(u64),
+    /// `hard 300 s;`
+    Hard(u64),
+    /// `learned;`
+    Learned,
+    /// `entries { … }`
+    Entries(Vec<Spanned<Entry>>),
+    /// `entries from "fib.csv";`
+    From(Name),
+}
+
+/// `ipv4.dst: lpm`
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyPart {
+    /// The field or variable.
+    pub name: Name,
+    /// How it is matched.
+    pub kind: Name,
+}
+
+/// `priority 10: 10.0.0.0/8, _ => route(a) idle 60 s;`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The priority, if one is given.
+    pub priority: Option<Expr>,
+    /// What is wanted of each part of the key: none is `_`.
+    pub key: Vec<Spanned<Option<Expr>>>,
+    /// What it does.
+    pub action: EntryAction,
+    /// Its own idle time, in nanoseconds.
+    pub idle: Option<u64>,
+    /// Its own hard time, in nanoseconds.
+    pub hard: Option<u64>,
+}
+
+/// An action that an entry names, with its arguments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EntryAction {
+    /// The name.
+    pub name: Name,
+    /// The arguments; no parentheses are none.
+    pub args: Option<Vec<Arg>>,
 }
 
 /// `priority N: cond => actions;`
@@ -272,6 +331,8 @@ pub enum ActionKind {
     Assign(Name, Expr),
     /// `drop`, `output(lan)`, or an action of the program.
     Run(Name, Option<Vec<Arg>>),
+    /// `learn sessions(ipv4.dst) => pin(in_port)`
+    Learn(Name, Vec<Arg>, EntryAction),
 }
 
 /// `value` or `name = value` between parentheses.

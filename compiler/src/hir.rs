@@ -3,18 +3,20 @@
 //! ```text
 //! program   := name port* option* variable* extern* table+ entry test* group* meter* counter*
 //! table     := name rule*                              tried in order, the first that holds is taken; none: a table miss
+//!            | name keyed rule*                        see `keyed`: rules are its actions, an entry says which is taken
 //! rule      := id priority cond action*                no action: drop
 //! cond      := true | has(header) | compare(read, test) | not cond | all cond* | any cond* | compare_to(read, order, read)
 //! read      := place view                              view: what tables see, or what actions see
 //! test      := masked(value, mask) | range(low, high) | in(range*)
 //! place     := (space, bit offset, width)              space: a field of the packet, or the metadata
-//! value     := constant | read(place) | arith(op, value, value) | hash(value*)
+//! value     := constant | read(place) | arith(op, value, value) | hash(value*) | param(n)
 //! action    := output(port) | in_port | flood | all | normal | drop
 //!            | set(place, value) | dec_ttl
 //!            | ct(zone, commit, force, mark, label) | ct_clear
 //!            | extern(action, value*) | call(table, in_port?) | goto(table) | clone{ action* } | exit
 //!            | output_to(value) | output_part(value, max_len) | mirror(port) | controller(reason, max_len)
 //!            | count(counter) | group(group) | meter(meter)
+//!            | learn(table, key value*, action, argument value*)
 //! group     := name kind hash bucket*                  kind: all, select, indirect, fast failover
 //! bucket    := weight watch? action*
 //! meter     := name unit rate burst                    unit: packets, or kilobits
@@ -58,7 +60,12 @@
 //!   can be chosen nothing happens (reason `group`).
 //! - `meter` ends the packet as `drop` does (reason `meter`), where it comes faster than its bucket of tokens fills.
 //! - `count` counts the packet, as long as it is then, whatever becomes of it.
+//! - `param(n)` is the n-th argument of the entry by which a rule of a keyed table was taken.
 //! - Variables and `ct.*` are 0 when a packet enters.
+
+mod keyed;
+
+pub use keyed::{KeyMatch, KeyPart, Keyed, KeyedAction, KeyedEntry, Learn, MatchKind, Param};
 
 use pipec_abi::DropReason;
 
@@ -151,6 +158,8 @@ pub struct Table {
     pub rules: Vec<Rule>,
     /// Where it is declared.
     pub span: Span,
+    /// What makes it a keyed table, if it is one.
+    pub keyed: Option<Keyed>,
 }
 
 /// A rule.
@@ -258,6 +267,8 @@ pub enum Value {
     Arith(Arith, Box<Value>, Box<Value>),
     /// 32 bits that depend on all of these.
     Hash(Vec<Value>),
+    /// An argument of the entry by which the rule was taken.
+    Param(u16),
 }
 
 impl Value {
@@ -328,6 +339,8 @@ pub enum Action {
     Count(CounterId),
     Group(GroupId),
     Meter(MeterId),
+    // keyed tables
+    Learn(Box<Learn>),
 }
 
 /// A counter with a name, by its place in [`Program::counters`].

@@ -1,7 +1,7 @@
 //! The compiler: from the text of a program to generated Rust or machine code.
 //!
 //! A module imports only from modules before it in this order: `source show token diag field suggest codes`, `ast`, `parse`,
-//! `format uses print constant`, `packet`, `hir`, `words`, `probe`, `flows`, `resolve`, `editor`, `check`, `eval`, `expect`,
+//! `format uses rows print constant`, `packet`, `hir`, `words`, `probe`, `flows`, `resolve`, `editor`, `check`, `eval`, `expect`,
 //! `plan`, `backend`, `explain`, `graph`.
 //! [`eval`] is the reference meaning and shares no code
 //! with `plan` and `backend`.
@@ -28,6 +28,7 @@ pub mod plan;
 pub mod print;
 pub mod probe;
 pub mod resolve;
+mod rows;
 pub mod show;
 pub mod source;
 mod suggest;
@@ -71,6 +72,10 @@ pub fn front_pipe(sources: &mut Sources, file: u16) -> (Option<hir::Program>, Ve
     let mut diagnostics = vec![];
     let ast = parse::pipe(&sources.file(file).text, file, &mut diagnostics);
     let ast = ast.and_then(|ast| uses::expand(ast, sources, file, &mut diagnostics));
+    let ast = ast.map(|mut ast| {
+        rows::fill(&mut ast, sources, &mut diagnostics);
+        ast
+    });
     let resolved = ast.as_ref().and_then(|ast| resolve::pipe(ast, &mut diagnostics));
     let resolved = resolved.filter(|_| !diag::has_errors(&diagnostics));
     if let Some(resolved) = &resolved {

@@ -3,6 +3,8 @@
 //! Parentheses only where the precedence of operators needs them; the layout is that of [`format`](crate::format). Comments are
 //! not in the tree, so they are not in the text either.
 
+mod keyed;
+
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -89,6 +91,9 @@ fn print_item(item: &Item, out: &mut String) {
         Item::Table(table) => {
             let head = if table.name.node == "start" { "start".into() } else { format!("table {}", table.name.node) };
             line(out, 1, &format!("{head} {{"));
+            for each in &table.keyed {
+                keyed::statement(&each.node, out);
+            }
             for each in &table.rules {
                 line(out, 2, &(rule(&each.node) + ";"));
             }
@@ -161,9 +166,7 @@ fn print_step(step: &Spanned<Step>) -> String {
             format!("expect {};", ends.join(", "))
         }
         Step::After { ns } => {
-            let fits = crate::parse::UNITS.iter().rev().find(|(_, unit)| ns.is_multiple_of(*unit) && *ns > 0);
-            let (name, unit) = fits.copied().unwrap_or(("s", 1_000_000_000));
-            format!("after {} {name};", ns / unit)
+            format!("after {};", time(*ns))
         }
     }
 }
@@ -182,6 +185,13 @@ fn print_expected(end: &Expected) -> String {
         Some(Like::Where(cond)) => format!("{out} where {}", expr(cond)),
         Some(Like::Equal(packet)) => format!("{out} == {}", print_packet(packet)),
     }
+}
+
+/// A time in the largest unit that divides it.
+fn time(ns: u64) -> String {
+    let fits = crate::parse::UNITS.iter().rev().find(|(_, unit)| ns.is_multiple_of(*unit) && ns > 0);
+    let (name, unit) = fits.copied().unwrap_or(("s", 1_000_000_000));
+    format!("{} {name}", ns / unit)
 }
 
 fn print_packet(packet: &Packet) -> String {
@@ -223,6 +233,9 @@ fn print_action(action: &Action, out: &mut String) {
             out.push_str(&name.node);
             out.push_str(" = ");
             print_expr(value, 0, out);
+        }
+        ActionKind::Learn(name, key, action) => {
+            out.push_str(&format!("learn {}({}) => {}", name.node, print_args(key), keyed::action(action)));
         }
         ActionKind::Run(name, None) => out.push_str(&name.node),
         ActionKind::Run(name, Some(args)) => out.push_str(&format!("{}({})", name.node, print_args(args))),

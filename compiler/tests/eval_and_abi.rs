@@ -42,7 +42,7 @@ fn run(actions: Vec<Action>, frame: &mut [u8], vlan_limit: u8) -> (u128, Option<
         name: "writes".into(),
         options: Options { vlan_limit },
         metadata_words: 2,
-        tables: vec![Table { name: "0".into(), rules: vec![rule], span: Span::default() }],
+        tables: vec![Table { name: "0".into(), rules: vec![rule], span: Span::default(), keyed: None }],
         ..Program::default()
     };
     let eval = Eval::new(Arc::new(program));

@@ -31,3 +31,15 @@ fn each_says_which_port_is_missing() {
         assert!(message.contains("port `wan` is not given"), "{example}: {message}");
     }
 }
+
+#[test]
+fn the_router_shows_which_routes_were_taken() {
+    let output = run(env!("CARGO_BIN_EXE_router"), &[]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    for line in ["10.1.2.0/24", "10.7.0.0/16 Route(Route { out: B", "10.1.0.0/16 Drop: 1 packets", "10.0.0.0/8"] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    let taken = text.lines().find(|line| line.starts_with("10.7.0.0/16")).unwrap_or_default();
+    assert!(taken.ends_with(": 2 packets"), "{text}");
+}

@@ -15,6 +15,7 @@ use syn::{Attribute, Error, Expr, ExprLit, ItemStruct, Lit, LitStr, MetaNameValu
 use crate::blame::{self, Place};
 use crate::block::Block;
 use crate::doc;
+use crate::tables;
 
 use crate::files::Files;
 
@@ -47,7 +48,7 @@ pub fn attribute(arguments: TokenStream, item: TokenStream) -> Result<TokenStrea
     };
     let Compiled { program, sources, warnings } = compile(&name, text, &Place::Elsewhere(literal.span()))?;
     let tracked = tracked(&sources, is_file);
-    let compiled = items(&program, &item.ident);
+    let compiled = items(&program, &item.ident, &item.vis);
     let doc = doc::of(&program);
     Ok(quote! { #[doc = #doc] #item #compiled #tracked #warnings })
 }
@@ -62,13 +63,15 @@ pub fn block(input: TokenStream) -> Result<TokenStream, Error> {
     let Compiled { program, sources, warnings } = compile("pipeline!", block.text, &Place::Tokens(block.tokens))?;
     let tracked = tracked(&sources, false);
     let name = backend::rust::type_name(&program.name);
-    let compiled = items(&program, &name);
+    let compiled = items(&program, &name, &visibility);
     let doc = doc::of(&program);
     Ok(quote! { #(#attributes)* #[doc = #doc] #visibility struct #name; #compiled #tracked #warnings })
 }
 
-fn items(program: &Program, name: &Ident) -> TokenStream {
-    backend::rust::tokens(&pipec_compiler::plan::plan(program), name, &quote!(::pipec_runtime::abi))
+fn items(program: &Program, name: &Ident, visibility: &Visibility) -> TokenStream {
+    let code = backend::rust::tokens(&pipec_compiler::plan::plan(program), name, &quote!(::pipec_runtime::abi));
+    let tables = tables::of(program, name, visibility);
+    quote! { #code #tables }
 }
 
 /// The file's name and text.

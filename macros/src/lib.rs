@@ -6,6 +6,7 @@ mod block;
 mod doc;
 mod expand;
 mod files;
+mod tables;
 
 use proc_macro::TokenStream;
 

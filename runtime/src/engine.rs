@@ -12,6 +12,7 @@ use pipec_abi::{Burst, Ctx, Env, RunFn};
 
 use crate::env::WorkerEnv;
 use crate::offline::Heap;
+use crate::tables::Tables;
 
 /// An engine that is called with its `Env`: the reference interpreter.
 pub trait Interpret: Send + Sync {
@@ -24,10 +25,12 @@ pub trait Interpret: Send + Sync {
 pub struct Engine {
     meta: Arc<Meta>,
     /// Its tables, built once and shared by workers.
-    tables: Arc<[Table]>,
+    tables: Arc<[Arc<Table>]>,
     /// Its actions in Rust.
     externs: Arc<[Extern]>,
     code: Code,
+    /// Tables that were given to it, for whoever changes them while it runs.
+    given: Option<Arc<Tables>>,
     /// Who else keeps code alive.
     _keeps: Option<Arc<Engine>>,
 }
@@ -64,6 +67,7 @@ impl Engine {
             tables: build(P::TABLES),
             externs: P::EXTERNS.into(),
             code,
+            given: None,
             _keeps: None,
         })
     }
@@ -76,13 +80,13 @@ impl Engine {
         owner: Option<Arc<dyn Any + Send + Sync>>,
     ) -> Engine {
         let code = Code::Function { run, _owner: owner };
-        Engine { meta: Arc::new(meta), tables: build(tables), externs: Arc::new([]), code, _keeps: None }
+        Engine { meta: Arc::new(meta), tables: build(tables), externs: Arc::new([]), code, given: None, _keeps: None }
     }
 
-    /// An interpreter.
-    pub fn interpreter(meta: Meta, interpreter: Arc<dyn Interpret>) -> Engine {
+    /// An interpreter, with its tables as bytes.
+    pub fn interpreter<T: AsRef<[u8]>>(meta: Meta, tables: &[T], interpreter: Arc<dyn Interpret>) -> Engine {
         let code = Code::Interpreter(interpreter);
-        Engine { meta: Arc::new(meta), tables: Arc::new([]), externs: Arc::new([]), code, _keeps: None }
+        Engine { meta: Arc::new(meta), tables: build(tables), externs: Arc::new([]), code, given: None, _keeps: None }
     }
 
     /// The program with its actions in Rust, in the order in which it declares them. Without them it drops what meets one.
@@ -97,6 +101,28 @@ impl Engine {
         Engine { externs: other.externs.clone(), _keeps: Some(Arc::new(other.clone())), ..self }
     }
 
+    /// The program with these tables, made for it by [`Tables::new`]: whoever runs it takes them, so that they can be changed
+    /// meanwhile. Without, each run begins with tables of its own.
+    #[must_use]
+    pub fn with_tables(self, tables: &Arc<Tables>) -> Engine {
+        Engine { given: Some(tables.clone()), ..self }
+    }
+
+    /// Tables that were given to it.
+    pub(crate) fn given_tables(&self) -> Option<&Arc<Tables>> {
+        self.given.as_ref()
+    }
+
+    /// What the program is, to be shared.
+    pub(crate) fn shared_meta(&self) -> Arc<Meta> {
+        self.meta.clone()
+    }
+
+    /// Its tables, with the entries that it brings along.
+    pub(crate) fn tables(&self) -> &[Arc<Table>] {
+        &self.tables
+    }
+
     /// What the program is.
     pub fn meta(&self) -> &Meta {
         &self.meta
@@ -107,7 +133,12 @@ impl Engine {
     /// # Safety
     /// The `Env` must stay where it is, alone to the runner whenever that runs, for as long as the runner lives.
     pub unsafe fn runner<B: crate::env::Buffers + Kind>(&self, env: *mut WorkerEnv<B>) -> Runner {
-        let mut ctx = Box::new(Ctx::new(self.meta.counters.len(), self.meta.vars as usize, self.tables.clone()));
+        // SAFETY: promised by the caller; nothing else uses the `Env` now.
+        let tables = unsafe { (*env).tables().clone() };
+        let root = tables.root();
+        let version = root.version;
+        let (counters, vars) = (self.meta.counters.len(), self.meta.vars as usize);
+        let mut ctx = Box::new(Ctx::new(counters, vars, root, tables.new_counters()));
         ctx.set_externs(self.externs.clone());
         // SAFETY: promised by the caller.
         unsafe { ctx.attach(env) };
@@ -118,14 +149,14 @@ impl Engine {
             Code::Static { heap, .. } => Call::Function(*heap),
             Code::Interpreter(interpreter) => Call::Interpreter(interpreter.clone(), env as *mut (dyn Env + 'static)),
         };
-        Runner { ctx, call, _engine: self.clone() }
+        Runner { ctx, call, tables, version, _engine: self.clone() }
     }
 }
 
 /// Builds tables, under a key that nobody can know.
-fn build<T: AsRef<[u8]>>(tables: &[T]) -> Arc<[Table]> {
+fn build<T: AsRef<[u8]>>(tables: &[T]) -> Arc<[Arc<Table>]> {
     let seed = RandomState::new().hash_one(tables.len());
-    tables.iter().map(|bytes| Table::decode(bytes.as_ref(), seed)).collect()
+    tables.iter().map(|bytes| Arc::new(Table::decode(bytes.as_ref(), seed))).collect()
 }
 
 /// Which kind of packets an `Env` holds, so that static code made for it is taken.
@@ -138,6 +169,9 @@ pub trait Kind: 'static {
 pub struct Runner {
     ctx: Box<Ctx>,
     call: Call,
+    tables: Arc<Tables>,
+    /// The number of the root that the context has.
+    version: u64,
     _engine: Engine,
 }
 
@@ -153,6 +187,9 @@ impl Runner {
     /// Runs the program over a burst.
     #[inline(always)]
     pub fn run(&mut self, burst: &mut Burst, entry: u16) {
+        if self.tables.version() != self.version {
+            self.take_root();
+        }
         match &self.call {
             // SAFETY: the context has the `Env` attached that `runner` was promised, and sizes from the description.
             Call::Function(run) => unsafe { run(&mut *self.ctx, burst, entry) },
@@ -162,6 +199,14 @@ impl Runner {
                 interpreter.run(env, &mut self.ctx, burst);
             }
         }
+    }
+
+    /// Tables have changed.
+    #[cold]
+    fn take_root(&mut self) {
+        let root = self.tables.root();
+        self.version = root.version;
+        self.ctx.set_root(root);
     }
 
     /// The context, for its counters.

@@ -14,6 +14,7 @@ use crate::conntrack::Tracker;
 use crate::fdb::{self, Fdb};
 use crate::liveness::Liveness;
 use crate::meter::Meters;
+use crate::tables::Tables;
 
 /// A packet, as whoever owns its memory knows it.
 pub type Handle = *mut c_void;
@@ -80,6 +81,7 @@ pub struct WorkerEnv<B: Buffers> {
     pub buffers: B,
     tracker: Tracker,
     fdb: Arc<Fdb>,
+    tables: Arc<Tables>,
     /// Program ports that `flood` and `normal` send to.
     flood: Vec<u16>,
     outs: Vec<Out>,
@@ -98,11 +100,12 @@ unsafe impl<B: Buffers + Send> Send for WorkerEnv<B> {}
 
 impl<B: Buffers> WorkerEnv<B> {
     /// An `Env` for a program whose ports `flood` are attached and flood.
-    pub fn new(buffers: B, tracker: Tracker, fdb: Arc<Fdb>, flood: Vec<u16>) -> WorkerEnv<B> {
+    pub fn new(buffers: B, tracker: Tracker, fdb: Arc<Fdb>, flood: Vec<u16>, tables: Arc<Tables>) -> WorkerEnv<B> {
         WorkerEnv {
             buffers,
             tracker,
             fdb,
+            tables,
             flood,
             outs: Vec::with_capacity(MAX_OUTPUTS),
             lists: [(END, END); BURST],
@@ -124,6 +127,12 @@ impl<B: Buffers> WorkerEnv<B> {
     #[inline(always)]
     pub fn begin(&mut self, now_ns: u64) {
         self.tracker.begin(now_ns);
+        self.tables.begin(now_ns);
+    }
+
+    /// The tables whose entries are not the program's.
+    pub fn tables(&self) -> &Arc<Tables> {
+        &self.tables
     }
 
     /// Hands every packet and copy of the burst to the sink, in order.
@@ -393,5 +402,13 @@ impl<B: Buffers> Env for WorkerEnv<B> {
     #[inline]
     fn live(&mut self, _ctx: &mut Ctx, port: u16) -> bool {
         self.liveness.get(port)
+    }
+
+    fn find(&mut self, ctx: &mut Ctx, burst: &Burst, _i: usize, table: u16, key: &[u64]) -> u64 {
+        self.tables.find(ctx, burst.now_ns(), table, key)
+    }
+
+    fn learn(&mut self, _ctx: &mut Ctx, burst: &Burst, _i: usize, table: u16, key: &[u64], action: u16, args: &[u64]) {
+        self.tables.learn(burst.now_ns(), table, key, action, args);
     }
 }

@@ -24,6 +24,7 @@ pub mod stats;
 #[cfg(feature = "host")]
 pub mod summary;
 pub mod sync;
+pub mod tables;
 
 pub use pipec_abi as abi;
 #[cfg(feature = "macros")]
@@ -38,3 +39,4 @@ pub mod inline {
 
 pub use engine::Engine;
 pub use error::Error;
+pub use tables::Tables;

@@ -11,6 +11,7 @@ use crate::env::{Buffers, Handle, Sink, WorkerEnv};
 use crate::fdb::Fdb;
 use crate::liveness::Liveness;
 use crate::meter::Meters;
+use crate::tables::Tables;
 
 /// Packets on the heap. A handle is the number of a slot, counted from 1.
 #[derive(Default)]
@@ -116,6 +117,7 @@ pub struct Offline {
     burst: Box<Burst>,
     conntrack: Arc<Conntrack>,
     fdb: Arc<Fdb>,
+    tables: Arc<Tables>,
     /// Whether each port of the program is attached.
     attached: Vec<bool>,
     liveness: Arc<Liveness>,
@@ -149,11 +151,13 @@ impl Offline {
         let ports = (0..attached.len() as u16).filter(|port| attached[usize::from(*port)]).collect();
         let tracker = Tracker::new(conntrack.clone());
         let liveness = Arc::new(Liveness::new(attached.iter().copied()));
-        let env = WorkerEnv::new(Heap::default(), tracker, fdb.clone(), ports);
+        let tables = Tables::of(engine);
+        let env = WorkerEnv::new(Heap::default(), tracker, fdb.clone(), ports, tables.clone());
         let mut env = Box::new(env.with(Arc::new(Meters::new(&meta.meters)), liveness.clone()));
         // SAFETY: the `Env` is boxed and lives as long as the runner, beside it; only `run` below uses it meanwhile.
         let runner = unsafe { engine.runner(&raw mut *env) };
-        Offline { runner, env, burst: Box::new(Burst::new()), conntrack, fdb, attached: attached.to_vec(), liveness }
+        let (burst, attached) = (Box::new(Burst::new()), attached.to_vec());
+        Offline { runner, env, burst, conntrack, fdb, tables, attached, liveness }
     }
 
     /// Which ports are alive: at first those that are attached.
@@ -164,6 +168,7 @@ impl Offline {
     /// Runs frames that arrive at one moment through the program, at most 32 a burst; what became of each, in order.
     pub fn send<F: AsRef<[u8]>>(&mut self, now_ns: u64, frames: &[(u16, F)]) -> Vec<Outcome> {
         let mut outcomes = Vec::with_capacity(frames.len());
+        self.tables.sweep(now_ns);
         for chunk in frames.chunks(BURST) {
             self.burst.begin(now_ns);
             self.env.begin(now_ns);
@@ -197,6 +202,11 @@ impl Offline {
     /// The connections.
     pub fn conntrack(&self) -> &Arc<Conntrack> {
         &self.conntrack
+    }
+
+    /// The tables whose entries are not the program's: to list and to change them.
+    pub fn tables(&self) -> &Arc<Tables> {
+        &self.tables
     }
 
     /// The learned addresses.

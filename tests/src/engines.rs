@@ -9,6 +9,7 @@ use pipec_compiler::plan::plan;
 use pipec_runtime::conntrack::Config;
 use pipec_runtime::engine::{Engine, Interpret};
 use pipec_runtime::offline::{Offline, Outcome};
+use pipec_runtime::tables::{Entry, Listed};
 
 struct Interpreter(Eval);
 
@@ -21,8 +22,8 @@ impl Interpret for Interpreter {
 /// The reference interpreter.
 pub fn eval(program: &Program) -> Engine {
     let eval = Eval::new(Arc::new(program.clone()));
-    let meta = eval.meta();
-    Engine::interpreter(meta, Arc::new(Interpreter(eval)))
+    let (meta, tables) = (eval.meta(), eval.tables());
+    Engine::interpreter(meta, &tables, Arc::new(Interpreter(eval)))
 }
 
 /// Machine code.
@@ -43,23 +44,52 @@ pub fn offline(engine: &Engine) -> Offline {
 /// Frames that arrive together: the time in nanoseconds, and port and frame of each.
 pub type Arrival = (u64, Vec<(u16, Vec<u8>)>);
 
-/// What an engine makes of a sequence of arrivals: what became of each packet, and packets and bytes of each rule and
-/// of the program's own counters.
-pub fn run(engine: &Engine, arrivals: &[Arrival]) -> (Vec<Outcome>, Vec<Vec<(u64, u64)>>) {
+/// What an engine makes of a sequence of arrivals: what became of each packet, packets and bytes of each rule and
+/// of the program's own counters, and what there is in tables. In between, entries come and go.
+pub fn run(engine: &Engine, arrivals: &[Arrival]) -> (Vec<Outcome>, Vec<Vec<(u64, u64)>>, Vec<Vec<Listed>>) {
     let mut offline = offline(engine);
     // One port's link is down, so that groups have to choose.
     offline.liveness().set(1, false);
-    let outcomes = arrivals.iter().flat_map(|(now_ns, frames)| offline.send(*now_ns, frames)).collect();
+    let mut outcomes = vec![];
+    for (k, (now_ns, frames)) in arrivals.iter().enumerate() {
+        outcomes.extend(offline.send(*now_ns, frames));
+        change(&offline, k);
+    }
+    let keyed = engine.meta().tables.iter().filter(|table| table.keyed.is_some());
+    let lists = keyed.map(|table| offline.tables().list(&table.name).expect("a keyed table")).collect();
     let counters = engine.meta().by_rule(&offline.counters());
     let mut counts: Vec<Vec<_>> = counters.iter().map(|t| t.iter().map(|c| (c.packets, c.bytes)).collect()).collect();
     counts.push(engine.meta().by_name(&offline.counters()).map(|(_, c)| (c.packets, c.bytes)).collect());
-    (outcomes, counts)
+    (outcomes, counts, lists)
+}
+
+/// Takes an entry out of every table, or puts what another one does into it, or puts it back.
+fn change(offline: &Offline, k: usize) {
+    let tables = offline.tables();
+    let mut batch = vec![];
+    for table in &tables.meta().tables {
+        let listed = if table.keyed.is_some() { tables.list(&table.name).expect("a keyed table") } else { vec![] };
+        let Some(one) = listed.get(k % listed.len().max(1)) else { continue };
+        let other = &listed[(k + 1) % listed.len()].entry;
+        batch.push((table.name.clone(), one.entry.clone(), other.clone()));
+    }
+    let mut changes = tables.batch();
+    for (table, one, other) in batch {
+        if k % 2 == 0 {
+            let changed = Entry { action: other.action, args: other.args, idle: None, hard: None, ..one };
+            // Ports that do not exist are refused.
+            let _ = changes.set(&table, changed);
+        } else {
+            assert!(changes.remove(&table, one.priority, &one.key).expect("a keyed table"));
+        }
+    }
+    changes.commit();
 }
 
 /// Panics unless both engines agree on every packet and every count; says which program and which packet.
 pub fn assert_same(program: &Program, reference: &Engine, engine: &Engine, arrivals: &[Arrival]) {
-    let (expected, expected_counts) = run(reference, arrivals);
-    let (found, counts) = run(engine, arrivals);
+    let (expected, expected_counts, expected_lists) = run(reference, arrivals);
+    let (found, counts, lists) = run(engine, arrivals);
     let frames: Vec<_> = arrivals.iter().flat_map(|(t, frames)| frames.iter().map(move |f| (t, f))).collect();
     for (i, (expected, found)) in expected.iter().zip(&found).enumerate() {
         let (now_ns, (port, frame)) = frames[i];
@@ -72,6 +102,7 @@ pub fn assert_same(program: &Program, reference: &Engine, engine: &Engine, arriv
         );
     }
     assert_eq!(expected_counts, counts, "counts of rules (expected, found)\n{}", describe(program));
+    assert_eq!(expected_lists, lists, "entries (expected, found)\n{}", describe(program));
 }
 
 /// Bytes in hexadecimal.
@@ -93,6 +124,9 @@ pub fn describe(program: &Program) -> String {
         text += &format!("table {}\n", table.name);
         for rule in &table.rules {
             text += &format!("  {:?} => {:?}\n", rule.cond, rule.actions);
+        }
+        if let Some(keyed) = &table.keyed {
+            text += &format!("  {keyed:?}\n");
         }
     }
     text

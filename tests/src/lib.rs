@@ -1,5 +1,6 @@
 //! What tests that cross crates share: programs on every engine, random programs, random frames, live networks.
 
+pub mod beside;
 pub mod binary;
 pub mod book;
 pub mod classifier;

@@ -42,7 +42,7 @@ fn run(program: &Program, test: &Test, engine: &Engine) -> Result<(), String> {
 pub fn holds(program: &Program, cond: &Cond, frame: &[u8]) -> bool {
     let span = Span::default();
     let rule = Rule { priority: 1, cond: cond.clone(), actions: vec![], text: String::new(), span };
-    let table = Table { name: "probe".into(), rules: vec![rule], span };
+    let table = Table { name: "probe".into(), rules: vec![rule], span, keyed: None };
     let (tests, externs, groups, counters) = (vec![], vec![], vec![], vec![]);
     let tables = vec![table];
     let program = Program { tables, entry: TableId(0), tests, externs, groups, counters, ..program.clone() };

@@ -1,5 +1,7 @@
 //! Random programs in the HIR: everything that it can say, over few values so that rules meet packets.
 
+mod keyed;
+
 use pipec_compiler::field::{Field, Header};
 use pipec_compiler::hir::{
     Action, Arith, Bucket, Cond, CounterId, Ct, Group, GroupId, GroupKind, Match, Meter, MeterId, MeterUnit, Options,
@@ -51,19 +53,25 @@ const FIELDS: &[(Field, Header, &[u128])] = &[
 /// A program with three ports. `cyclic`: tables may reach themselves.
 pub fn program(cyclic: bool) -> impl Strategy<Value = Program> {
     (1usize..5, 1u8..3).prop_flat_map(move |(n, vlan_limit)| {
-        let tables: Vec<_> = (0..n).map(|t| table(t, n, cyclic)).collect();
+        let tables: Vec<_> =
+            (0..n).map(|t| prop_oneof![3 => table(t, n, cyclic), 2 => keyed::table(t, n, cyclic)]).collect();
+        let learn = prop::collection::vec((0usize..4, 0usize..8, any::<u8>()), 0..6);
         let groups: Vec<_> = (0..GROUPS).map(|g| group(g, n, cyclic)).collect();
         let numbers = prop::sample::select(&[[1, 2, 3], [9, 2, 4], [2, 3, 1]][..]);
-        (tables, groups, meters(), numbers).prop_map(move |(tables, groups, meters, numbers)| Program {
-            name: "random".into(),
-            ports: numbers.map(|number| Port { name: format!("p{number}"), number }).into(),
-            options: Options { vlan_limit },
-            metadata_words: WORDS,
-            tables,
-            groups,
-            meters,
-            counters: vec!["first".into(), "second".into()],
-            ..Program::default()
+        (tables, groups, meters(), numbers, learn).prop_map(move |(tables, groups, meters, numbers, learn)| {
+            let mut program = Program {
+                name: "random".into(),
+                ports: numbers.map(|number| Port { name: format!("p{number}"), number }).into(),
+                options: Options { vlan_limit },
+                metadata_words: WORDS,
+                tables,
+                groups,
+                meters,
+                counters: vec!["first".into(), "second".into()],
+                ..Program::default()
+            };
+            keyed::learn(&mut program, &learn);
+            program
         })
     })
 }
@@ -116,6 +124,7 @@ fn table(t: usize, n: usize, cyclic: bool) -> impl Strategy<Value = Table> {
             .map(|(cond, actions)| Rule { priority: 0, cond, actions, text: String::new(), span: Span::default() })
             .collect(),
         span: Span::default(),
+        keyed: None,
     })
 }
 

@@ -45,7 +45,7 @@ impl Flow {
             outcomes: program
                 .tables
                 .iter()
-                .map(|table| table.rules.iter().map(|rule| outcome(&rule.cond)).collect())
+                .map(|table| table.rules.iter().map(|rule| rule_outcome(table, rule)).collect())
                 .collect(),
         };
         let callers = callers(program);
@@ -159,6 +159,12 @@ impl Flow {
         }
         states
     }
+}
+
+/// What a rule's condition can be. Of a keyed table an entry decides: any rule may not be taken.
+fn rule_outcome(table: &crate::hir::Table, rule: &crate::hir::Rule) -> Outcome {
+    let outcome = outcome(&rule.cond);
+    if table.keyed.is_some() { Outcome { fails: States::ALL, ..outcome } } else { outcome }
 }
 
 /// For each table, the tables that go to or call it.

@@ -81,5 +81,8 @@ fn contradiction<'m>(cond: &Cond, marks: &'m RuleMarks) -> Option<(&'m ReadMark,
 
 /// Cubes of all rules of a program.
 pub fn all_cubes(program: &crate::hir::Program) -> Vec<Vec<Option<Vec<Cube>>>> {
-    program.tables.iter().map(|table| table.rules.iter().map(|rule| cubes(&rule.cond)).collect()).collect()
+    // Which rule of a keyed table is taken is no matter of conditions.
+    let of_rule =
+        |table: &crate::hir::Table, rule: &crate::hir::Rule| table.keyed.is_none().then(|| cubes(&rule.cond))?;
+    program.tables.iter().map(|table| table.rules.iter().map(|rule| of_rule(table, rule)).collect()).collect()
 }

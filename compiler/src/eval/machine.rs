@@ -3,6 +3,8 @@
 //! `call` pushes a list, `goto` replaces the one on top, the end of a list pops it. A list that began as the actions of a
 //! `clone` remembers what to put back when it is popped, even after a `goto` out of it.
 
+use std::rc::Rc;
+
 use pipec_abi::{Burst, CtPoint, CtView, Ctx, DropReason, Emit, Env, Flow};
 
 use super::event::Event;
@@ -28,6 +30,8 @@ pub struct Machine<'a, E: ?Sized> {
     pub trace: &'a mut dyn FnMut(Event),
     /// Whether to tell why rules do not hold.
     pub reasons: bool,
+    /// What the entry gave by which the current list was taken.
+    pub args: Rc<[u128]>,
 }
 
 /// An action list that is being run.
@@ -39,11 +43,19 @@ struct List<'a> {
     saved: Option<Saved>,
     /// Buckets to run before the next action, the last first.
     buckets: Vec<(GroupId, usize)>,
+    /// What the entry gave by which the list was taken.
+    args: Rc<[u128]>,
 }
 
 impl<'a> List<'a> {
-    fn new(left: std::slice::Iter<'a, Action>, table: TableId, depth: u32, saved: Option<Saved>) -> List<'a> {
-        List { left, table, depth, saved, buckets: vec![] }
+    fn new(
+        left: std::slice::Iter<'a, Action>,
+        table: TableId,
+        depth: u32,
+        saved: Option<Saved>,
+        args: Rc<[u128]>,
+    ) -> List<'a> {
+        List { left, table, depth, saved, buckets: vec![], args }
     }
 }
 
@@ -95,8 +107,10 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
     fn tables(&mut self) -> Result<(), (DropReason, Vec<List<'a>>)> {
         let entry = self.program.entry;
         let mut passes = 0;
-        let mut stack = vec![List::new(self.look_up(entry, 0, None), entry, 0, None)];
+        let (left, args) = self.look_up(entry, 0, None);
+        let mut stack = vec![List::new(left, entry, 0, None, args)];
         while let Some(list) = stack.last_mut() {
+            self.args = list.args.clone();
             let next = match list.buckets.pop() {
                 Some((group, bucket)) => self.bucket(group, bucket),
                 None => list.left.next().map_or(Next::EndList, |action| self.action(action)),
@@ -106,20 +120,22 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
                 Next::Call(table, in_port) => match enter(list, table, &mut passes) {
                     Ok(depth) => {
                         self.tell(Event::Call);
-                        stack.push(List::new(self.look_up(table, depth, in_port), table, depth, None));
+                        let (left, args) = self.look_up(table, depth, in_port);
+                        stack.push(List::new(left, table, depth, None, args));
                     }
                     Err(reason) => return Err((reason, stack)),
                 },
                 Next::Goto(table) => match enter(list, table, &mut passes) {
                     Ok(depth) => {
                         (list.table, list.depth) = (table, depth);
-                        list.left = self.look_up(table, depth, None);
+                        (list.left, list.args) = self.look_up(table, depth, None);
                     }
                     Err(reason) => return Err((reason, stack)),
                 },
                 Next::Clone(actions) => {
                     let (table, depth) = (list.table, list.depth);
-                    stack.push(List::new(actions.iter(), table, depth, Some(self.save())));
+                    let args = list.args.clone();
+                    stack.push(List::new(actions.iter(), table, depth, Some(self.save()), args));
                 }
                 Next::Buckets(group, buckets) => {
                     list.buckets.extend(buckets.into_iter().rev().map(|bucket| (group, bucket)));
@@ -145,12 +161,20 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
         Ok(())
     }
 
-    /// The actions of the rule that the packet takes; none if it takes no rule.
-    fn look_up(&mut self, table: TableId, depth: u32, in_port: Option<PortId>) -> std::slice::Iter<'a, Action> {
+    /// The actions of the rule that the packet takes, none if it takes no rule; with the arguments of its entry.
+    fn look_up(
+        &mut self,
+        table: TableId,
+        depth: u32,
+        in_port: Option<PortId>,
+    ) -> (std::slice::Iter<'a, Action>, Rc<[u128]>) {
         self.tell(Event::Table { table, depth, in_port });
         let rules = &self.program.table(table).rules;
         let headers = self.headers();
-        let rule = rules.iter().position(|rule| self.cond(&rule.cond, &headers, in_port));
+        let (rule, args) = match &self.program.table(table).keyed {
+            Some(keyed) => self.entry(table, keyed, &headers, in_port),
+            None => (rules.iter().position(|rule| self.cond(&rule.cond, &headers, in_port)), Rc::default()),
+        };
         if self.reasons {
             self.give_reasons(table, rule, &headers, in_port);
         }
@@ -159,13 +183,13 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
         let Some(rule) = rule else {
             self.tell(Event::Miss(table));
             self.reason(DropReason::NoMatch);
-            return [].iter();
+            return ([].iter(), args);
         };
         self.tell(Event::Rule(table, rule));
         if rules[rule].actions.is_empty() {
             self.reason(DropReason::Policy);
         }
-        rules[rule].actions.iter()
+        (rules[rule].actions.iter(), args)
     }
 
     pub(super) fn cond(&mut self, cond: &Cond, headers: &Headers, in_port: Option<PortId>) -> bool {
@@ -228,6 +252,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
                     return Next::EndPacket;
                 }
             }
+            Action::Learn(learn) => self.learn(learn),
             Action::Call { table, in_port } => return Next::Call(*table, *in_port),
             Action::Goto(table) => return Next::Goto(*table),
             Action::Clone(actions) => return Next::Clone(actions),
@@ -318,6 +343,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
 
     pub(super) fn value(&mut self, value: &Value) -> u128 {
         match value {
+            Value::Param(k) => self.args.get(usize::from(*k)).copied().unwrap_or(0),
             Value::Const(value) => *value,
             Value::Read(place) => self.place(*place),
             Value::Arith(op, left, right) => {

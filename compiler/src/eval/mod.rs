@@ -9,6 +9,7 @@
 //! headers   where headers lie in a frame
 //! fields    what a field reads
 //! write     what a write changes
+//! keyed     which entry of a keyed table a packet finds
 //! machine   tables and actions of one packet; outputs: to ports that are computed; groups: which buckets are run
 //! event     what a trace tells
 //! reasons   why rules do not hold, for traces
@@ -18,6 +19,7 @@ mod event;
 mod fields;
 mod groups;
 mod headers;
+mod keyed;
 mod machine;
 mod outputs;
 mod reasons;
@@ -25,14 +27,16 @@ mod reasons;
 mod tests;
 mod write;
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use pipec_abi::meta::Meta;
+use pipec_abi::table::{EntryCounter, Root, Table};
 use pipec_abi::{Burst, Ctx, Env};
 
 pub use event::Event;
 
-use crate::describe::describe;
+use crate::describe::{describe, open_tables};
 use crate::field::Field;
 use crate::hir::{Program, TableId, View};
 use machine::Machine;
@@ -68,7 +72,17 @@ impl Eval {
 
     /// A context of the size the program needs.
     pub fn ctx(&self) -> Ctx {
-        Ctx::new(counters(&self.program), usize::from(self.program.metadata_words), Arc::new([]))
+        let tables = self.tables().iter().map(|bytes| Arc::new(Table::decode(bytes, 0))).collect();
+        let entries =
+            self.program.tables.iter().filter_map(|t| t.keyed.as_ref()).map(|keyed| keyed.size as usize).sum();
+        let root = Arc::new(Root { version: 0, tables });
+        let words = usize::from(self.program.metadata_words);
+        Ctx::new(counters(&self.program), words, root, EntryCounter::new(entries))
+    }
+
+    /// Its tables that are data, as bytes: only those whose entries are not rules of the program.
+    pub fn tables(&self) -> Vec<Vec<u8>> {
+        open_tables(&self.program)
     }
 
     /// Runs the packets of the burst one by one, each to its end.
@@ -108,7 +122,7 @@ impl Eval {
     ) {
         for i in 0..burst.len() {
             let (program, first_counter) = (&self.program, &self.first_counter);
-            Machine { program, first_counter, env, ctx, burst, i, trace, reasons }.packet();
+            Machine { program, first_counter, env, ctx, burst, i, trace, reasons, args: Rc::default() }.packet();
         }
     }
 }

@@ -98,7 +98,7 @@ pub fn build(
         warn_of_overlaps(&rules, &mut budget, report);
         let span = rules.first().map_or(Span { start: 0, end: 0, ..whole }, |rule| rule.span);
         let rules = rules.into_iter().map(|rule| hir_rule(rule, &numbers, &ids)).collect();
-        Table { name: number.to_string(), rules, span }
+        Table { name: number.to_string(), rules, span, keyed: None }
     });
     Program {
         name: name.into(),
@@ -209,7 +209,7 @@ impl Places {
 
     fn add_value(&mut self, value: &Value) {
         match value {
-            Value::Const(_) => {}
+            Value::Const(_) | Value::Param(_) => {}
             Value::Read(place) => self.add_place(*place),
             Value::Arith(_, left, right) => {
                 self.add_value(left);

@@ -110,6 +110,7 @@ impl Context<'_, '_> {
                 let actions = inner.filter(|p| p.as_rule() == Rule::act).map(|p| self.action(p));
                 ActionKind::Clone(actions.collect::<Option<_>>()?)
             }
+            Rule::act_learn => self.learn(inner)?,
             _ => {
                 let name = self.name(&inner.next()?);
                 match inner.next() {
@@ -122,7 +123,7 @@ impl Context<'_, '_> {
         Some(Spanned::new(kind, span))
     }
 
-    fn args(&mut self, pair: Pair<'_, Rule>) -> Option<Vec<Arg>> {
+    pub(super) fn args(&mut self, pair: Pair<'_, Rule>) -> Option<Vec<Arg>> {
         pair.into_inner()
             .filter(|p| p.as_rule() == Rule::arg)
             .map(|arg| {

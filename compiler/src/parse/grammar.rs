@@ -162,6 +162,11 @@ fn describe(rule: Rule) -> &'static str {
         Rule::layer | Rule::packet => "a header such as `ipv4(...)`",
         Rule::name | Rule::path | Rule::port_decl | Rule::var_decl => "a name",
         Rule::arg => "an argument",
+        Rule::entry_part | Rule::any => "a value",
+        Rule::entry_act => "an action",
+        Rule::match_kind => "a kind of match",
+        Rule::kw_learn | Rule::kw_time | Rule::time => "",
+        Rule::kw_from => "`from`",
         Rule::EOI => "nothing more",
         _ => "something else",
     }

@@ -9,6 +9,7 @@ pub(crate) mod cut;
 mod expr;
 mod grammar;
 mod groups;
+mod keyed;
 
 use std::ops::Range;
 
@@ -16,6 +17,7 @@ pub use build::UNITS;
 pub use cut::ITEM_WORDS;
 pub use expr::{MAX_CHAIN, address};
 pub use grammar::list;
+pub use keyed::Cells;
 
 use crate::ast::{Action, ActionDecl, Const, Extern, Item, Name, Packet, Pipeline, Setting, Spanned, Table, Test};
 use crate::diag::Diagnostic;
@@ -26,8 +28,8 @@ use grammar::{Context, Rule};
 /// Mistakes after which the rest of a file is not looked at.
 pub const MAX_DIAGNOSTICS: usize = 1_000;
 
-/// Statements of a table that is filled at run time.
-const KEYED_WORDS: &[&str] = &["actions", "default", "entries", "key", "size"];
+/// Words that begin statements of keyed tables.
+pub const KEYED_WORDS: &[&str] = &["actions", "default", "entries", "hard", "idle", "key", "learned", "size"];
 
 /// Parses a `.pipe` file. The tree holds what could be parsed; none if there is no `pipeline` at all.
 pub fn pipe(text: &str, file: u16, diagnostics: &mut Vec<Diagnostic>) -> Option<Pipeline> {
@@ -244,24 +246,22 @@ impl<'a> Parser<'a, '_, '_> {
             self.head(Rule::table_head, piece)
         };
         let mut rules = vec![];
-        let mut keyed = false;
+        let mut keyed = vec![];
         for inner in self.pieces(&body, false) {
             if inner.body.is_some() && ["table", "start", "test", "action"].contains(&inner.word) {
                 self.nested(&inner, piece);
                 self.item(inner);
                 continue;
             }
-            if KEYED_WORDS.contains(&inner.word) && !self.context.text[inner.range.clone()].contains("=>") {
-                if !std::mem::replace(&mut keyed, true) {
-                    self.keyed(&inner);
-                }
+            if self.is_keyed(&inner) {
+                keyed.extend(self.keyed(&inner));
                 continue;
             }
             let span = Span::new(self.context.file, inner.range.clone());
             let rule = self.statement(Rule::rule_stmt, &inner, |c, pairs| c.rule(pairs));
             rules.extend(rule.map(|rule| Spanned::new(rule, span)));
         }
-        Some(Item::Table(Table { name: name?, rules }))
+        Some(Item::Table(Table { name: name?, rules, keyed }))
     }
 
     fn test(&mut self, piece: &Piece<'a>) -> Option<Item> {
@@ -294,14 +294,6 @@ impl<'a> Parser<'a, '_, '_> {
             .label(outer, "inside this table")
             .help("close the table with `}` before it");
         self.context.diagnostics.push(diagnostic);
-    }
-
-    fn keyed(&mut self, piece: &Piece<'a>) {
-        let message = format!("`{}`: tables that are filled at run time are not available yet", piece.word);
-        self.error("not-yet", message, piece, "not available yet");
-        if let Some(diagnostic) = self.context.diagnostics.last_mut() {
-            diagnostic.help.push("write the entries as rules: `ipv4.dst in 10.0.0.0/8 => …;`".into());
-        }
     }
 
     /// Reports a statement of a later version of the language.

@@ -2,6 +2,7 @@
 
 use pipec_abi::ctx::{MAX_DEPTH, MAX_TABLES};
 
+use crate::describe::shape;
 use crate::hir::{Action, Program, Space, TableId};
 
 /// What a list of actions does, with all it reaches.
@@ -72,7 +73,8 @@ pub fn analyse(program: &Program) -> Analysis {
             analysis.groups[g] = all;
         }
         for (t, table) in program.tables.iter().enumerate() {
-            let mut all = Effects::default();
+            let ordered = table.keyed.as_ref().is_some_and(|keyed| shape(keyed).ordered());
+            let mut all = Effects { ordered, ..Effects::default() };
             for rule in &table.rules {
                 all.add(analysis.of(&rule.actions));
             }
@@ -117,7 +119,7 @@ impl Analysis {
                     all.emits = true
                 }
                 Action::Group(group) => all.add(self.groups[usize::from(group.0)]),
-                Action::Meter(_) => all.ordered = true,
+                Action::Meter(_) | Action::Learn(_) => all.ordered = true,
                 Action::Count(_) => {}
                 Action::Drop | Action::Exit => {}
             }

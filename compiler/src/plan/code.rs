@@ -10,9 +10,10 @@
 //!            | v = ct(point, zone) | ct_clear | emit port how | emit_in how | flood how | normal how
 //!            | set target high low | store(base, offset, bytes) = expr | v = dec_ttl | var[word] = expr | v = call function(in_port?)
 //!            | clear (vars, ct) | v = enter(back) | v = depth | set_depth v
+//!            | v = find(table, expr…) | count_entry n + v | learn(table, expr…, action, expr…)
 //!            | v = external(action, expr…) | save | restore | set_ct v v v v v | fail reason
 //!            | emit_to expr how | emit_part expr max_len | controller reason max_len | v = meter(n) | v = live(port)
-//! expr      := constant | v | len | in_port | lookup_port | load(base, offset, bytes) | var[word] | ct part
+//! expr      := constant | v | arg[word] | len | in_port | lookup_port | load(base, offset, bytes) | var[word] | ct part
 //!            | l2 | l3(v) | l4(v) | arp(v) | expr op expr | expr cmp expr | guard(expr, expr)
 //! ```
 //!
@@ -21,6 +22,9 @@
 //! points all three mean the same.
 //!
 //! `load` reads a big-endian number, `store` writes one; `plan` asks for them only where the bytes are known to be there.
+//! `find` looks up in a table whose entries are not the program's; `arg` is a word of the arguments of what the last `find` found,
+//! and stands nowhere but right behind it.
+//!
 //! `guard(c, e)` is `e` where `c` is not 0, else 0, and `e` is not evaluated then.
 
 use pipec_abi::edit::Target;
@@ -219,6 +223,26 @@ pub enum Stmt {
         action: u16,
         arguments: Vec<Expr>,
     },
+    /// Looks a key up in an open table: `pipec_abi::table::MISS`, or the entry's place and, above 32 bits, its action. `ordered`:
+    /// the `Env` does, since time and packets change what is there.
+    Find {
+        result: Value,
+        table: u16,
+        key: Vec<Expr>,
+        ordered: bool,
+    },
+    /// Counts an entry: the first counter of its table plus the low 32 bits of a value.
+    CountEntry {
+        first: u32,
+        place: Value,
+    },
+    /// Makes an entry of a learned table.
+    Learn {
+        table: u16,
+        key: Vec<Expr>,
+        action: u16,
+        args: Vec<Expr>,
+    },
 }
 
 /// Part of `ct.*`.
@@ -285,6 +309,8 @@ pub enum Expr {
     Arp(Value),
     Op(Op, Box<Expr>, Box<Expr>),
     Guard(Box<Expr>, Box<Expr>),
+    /// A word of the arguments of the entry that was found last.
+    Arg(u16),
 }
 
 impl Expr {

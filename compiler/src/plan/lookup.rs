@@ -389,6 +389,7 @@ fn why_not(spelled: &[(usize, Vec<Masks>)], slots: &[Slot]) -> Vec<(&'static str
             let why = "prefixes of one field are a trie, one to three loads whatever their lengths";
             rejected.push(("tuple-space", why.to_string()));
         }
+        Kind::Open => {} // is not chosen: its entries are not rules
     }
     rejected
 }

@@ -22,6 +22,10 @@ pub(super) type Open = (usize, Cond);
 impl<'p> Lower<'p> {
     /// Matches the rules of the state's table, whose look-up sees `in_port` as actions do unless `own_port`.
     pub(super) fn rules_seen_by(&mut self, own_port: bool, state: State, out: &mut Vec<Stmt>) {
+        let program = self.program;
+        if let Some(keyed) = &program.table(state.table()).keyed {
+            return self.keyed(keyed, own_port, state, out);
+        }
         let rules: Vec<Open> = self
             .rules_of(&state)
             .iter()
@@ -99,7 +103,7 @@ impl<'p> Lower<'p> {
 
     /// Tests the parts of a condition one by one, and leaves for `next` at the first that does not hold; whether they can all
     /// hold.
-    fn all_hold(&mut self, cond: &Cond, next: Label, state: &mut State, out: &mut Vec<Stmt>) -> bool {
+    pub(super) fn all_hold(&mut self, cond: &Cond, next: Label, state: &mut State, out: &mut Vec<Stmt>) -> bool {
         let parts = if let Cond::All(parts) = cond { parts.as_slice() } else { std::slice::from_ref(cond) };
         for part in parts {
             let part = match state.facts.simplify(part) {

@@ -47,6 +47,13 @@ pub struct Scope<'a> {
     depth: usize,
 }
 
+impl<'a> Scope<'a> {
+    /// The body of an action by itself, whose parameters stand for these.
+    pub fn of_params(params: HashMap<&'a str, Bound>) -> Scope<'a> {
+        Scope { params, ..Scope::default() }
+    }
+}
+
 /// The actions of a rule so far.
 #[derive(Debug, Default)]
 pub struct Actions {
@@ -120,6 +127,13 @@ impl<'a> Resolver<'a> {
         self.report_overflow(&into);
     }
 
+    /// The body of an action of a keyed table.
+    pub fn body(&mut self, list: &'a [ast::Action], scope: &Scope<'a>, into: &mut Actions) -> Option<Vec<Action>> {
+        let actions = self.list(list, scope, into);
+        self.action_count += into.count;
+        actions
+    }
+
     fn list(&mut self, list: &'a [ast::Action], scope: &Scope<'a>, into: &mut Actions) -> Option<Vec<Action>> {
         let mut out = vec![];
         let mut whole = true;
@@ -156,6 +170,10 @@ impl<'a> Resolver<'a> {
                 into.count += 1;
                 let inner = self.list(list, scope, into)?;
                 out.push(Action::Clone(inner));
+            }
+            ActionKind::Learn(table, key, learned) => {
+                let learn = self.learn(table, key, learned, scope)?;
+                out.push(into.mark(mark, learn));
             }
             ActionKind::Assign(name, value) => {
                 let set = self.assign(name, value, scope)?;
@@ -195,7 +213,7 @@ impl<'a> Resolver<'a> {
         None
     }
 
-    fn table(&mut self, name: &Name) -> Option<crate::hir::TableId> {
+    pub fn table(&mut self, name: &Name) -> Option<crate::hir::TableId> {
         let table = self.names.table(&name.node);
         if table.is_none() {
             self.names.unknown("table", name, &mut self.diagnostics);

@@ -25,11 +25,12 @@ const BUILT_IN: &[&str] = &[
     "goto",
     "call",
     "clone",
+    "learn",
 ];
 
 /// What will be built in.
 const LATER: &[&str] =
-    &["decap", "encap", "learn", "nat", "pop", "pop_mpls", "pop_vlan", "push", "push_mpls", "push_vlan", "truncate"];
+    &["decap", "encap", "nat", "pop", "pop_mpls", "pop_vlan", "push", "push_mpls", "push_vlan", "truncate"];
 
 /// Whether an action cannot be declared under this name.
 pub fn is_built_in(name: &str) -> bool {

@@ -37,7 +37,7 @@ fn never() -> Cond {
 }
 
 /// `all` of conditions, flat and without repeated headers.
-fn all(conds: impl IntoIterator<Item = Cond>) -> Cond {
+pub fn all(conds: impl IntoIterator<Item = Cond>) -> Cond {
     let mut out: Vec<Cond> = vec![];
     let mut headers = 0_u32;
     let mut push = |cond: Cond| match cond {
@@ -325,7 +325,7 @@ impl Resolver<'_> {
     }
 
     /// `value/mask` or `address/length`.
-    fn masked_value(&mut self, value: &Expr, mask: &Expr, target: &Target) -> Option<(u128, u128)> {
+    pub fn masked_value(&mut self, value: &Expr, mask: &Expr, target: &Target) -> Option<(u128, u128)> {
         if matches!(target.kind, Kind::Ipv4 | Kind::Ipv6 | Kind::Mac)
             && let ExprKind::Number { .. } = mask.node
         {

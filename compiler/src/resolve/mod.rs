@@ -10,8 +10,10 @@ mod built_in;
 mod compare;
 mod cond;
 mod ct;
+mod entries;
 mod external;
 pub mod groups;
+mod keyed;
 pub mod marks;
 mod names;
 mod operand;
@@ -23,7 +25,7 @@ mod value;
 
 pub use built_in::names as built_in_actions;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::ast::{self, ExprKind, Item};
@@ -52,8 +54,16 @@ pub struct Resolved {
 pub fn pipe(ast: &ast::Pipeline, diagnostics: &mut Vec<Diagnostic>) -> Option<Resolved> {
     let mut found = vec![];
     let names = Names::collect(ast, &mut found);
-    let mut resolver =
-        Resolver { names, diagnostics: found, broken: HashSet::new(), action_count: 0, ranges: 0, in_group: None };
+    let mut resolver = Resolver {
+        names,
+        diagnostics: found,
+        broken: HashSet::new(),
+        action_count: 0,
+        ranges: 0,
+        in_group: None,
+        keyed: HashMap::new(),
+        broken_tables: HashSet::new(),
+    };
     let resolved = resolver.program(ast);
     diagnostics.append(&mut resolver.diagnostics);
     resolved
@@ -71,6 +81,10 @@ pub(crate) struct Resolver<'a> {
     ranges: usize,
     /// The group whose bucket is being resolved.
     in_group: Option<GroupId>,
+    /// What entries of keyed tables look like.
+    keyed: HashMap<&'a str, Rc<keyed::Signature<'a>>>,
+    /// Keyed tables that are wrong, and reported.
+    broken_tables: HashSet<&'a str>,
 }
 
 impl<'a> Resolver<'a> {
@@ -89,6 +103,7 @@ impl<'a> Resolver<'a> {
         let actions: Vec<&ast::ActionDecl> =
             ast.items.iter().filter_map(|item| if let Item::Action(a) = item { Some(a) } else { None }).collect();
         self.find_recursion(&actions);
+        self.signatures(ast);
         for action in actions {
             self.action_body(action);
         }

@@ -30,7 +30,11 @@ impl<'a> Resolver<'a> {
             ExprKind::Path(name) => {
                 match scope.params.get(name.as_str()) {
                     Some(Bound::Port(port)) => return Some(Ok(*port)),
-                    Some(bound @ (Bound::Any(Kind::Port, _) | Bound::Place(_, Kind::Port))) => {
+                    Some(
+                        bound @ (Bound::Any(Kind::Port, _)
+                        | Bound::Place(_, Kind::Port)
+                        | Bound::Value(_, Kind::Port, _)),
+                    ) => {
                         return Some(Err(bound.clone()));
                     }
                     Some(_) => {

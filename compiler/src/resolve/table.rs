@@ -13,6 +13,9 @@ use crate::hir::{self, Cond};
 impl<'a> Resolver<'a> {
     /// A table, with the marks of its rules.
     pub fn table_rules(&mut self, table: &'a ast::Table) -> Option<(hir::Table, Vec<RuleMarks>)> {
+        if !table.keyed.is_empty() {
+            return self.keyed_table(table);
+        }
         let with_priority = table.rules.iter().find(|rule| rule.node.priority.is_some());
         let mut otherwise: Option<&Spanned<ast::Rule>> = None;
         let mut rules = vec![];
@@ -48,7 +51,8 @@ impl<'a> Resolver<'a> {
         }
         rules.sort_by_key(|(last, rule, _)| (*last, u32::MAX - rule.priority));
         let (rules, marks) = rules.into_iter().map(|(_, rule, marks)| (rule, marks)).unzip();
-        whole.then(|| (hir::Table { name: table.name.node.clone(), rules, span: table.name.span }, marks))
+        let name = table.name.node.clone();
+        whole.then(|| (hir::Table { name, rules, span: table.name.span, keyed: None }, marks))
     }
 
     /// The priority of a rule in a table that has priorities since `first`, or of an `else`.

@@ -35,6 +35,9 @@ pub struct CEnv {
     pub controller: extern "C" fn(&mut Ctx, &mut Burst, u32, u32, u32),
     pub meter: extern "C" fn(&mut Ctx, &mut Burst, u32, u32) -> u32,
     pub live: extern "C" fn(&mut Ctx, u32) -> u32,
+    pub find: extern "C" fn(&mut Ctx, u32, *const u64, u32) -> u64,
+    pub find_ordered: extern "C" fn(&mut Ctx, &Burst, u32, u32, *const u64, u32) -> u64,
+    pub learn: extern "C" fn(&mut Ctx, &Burst, u32, u32, *const u64, u32),
 }
 
 /// Byte offsets of the table's functions, for the JIT.
@@ -64,6 +67,9 @@ pub mod offset {
     pub const CONTROLLER: usize = offset_of!(CEnv, controller);
     pub const METER: usize = offset_of!(CEnv, meter);
     pub const LIVE: usize = offset_of!(CEnv, live);
+    pub const FIND: usize = offset_of!(CEnv, find);
+    pub const FIND_ORDERED: usize = offset_of!(CEnv, find_ordered);
+    pub const LEARN: usize = offset_of!(CEnv, learn);
 }
 
 /// The table for an `Env` of type `E`.
@@ -94,6 +100,9 @@ impl<E: Env> CallTable<E> {
         controller: controller::<E>,
         meter: meter::<E>,
         live: live::<E>,
+        find,
+        find_ordered: find_ordered::<E>,
+        learn: learn::<E>,
     };
 }
 
@@ -206,6 +215,38 @@ extern "C" fn live<E: Env>(ctx: &mut Ctx, port: u32) -> u32 {
     u32::from(env::<E>(ctx).live(ctx, port as u16))
 }
 
+extern "C" fn find(ctx: &mut Ctx, table: u32, key: *const u64, words: u32) -> u64 {
+    // SAFETY: as in `lookup`.
+    let key = unsafe { core::slice::from_raw_parts(key, words as usize) };
+    ctx.find(table as usize, key)
+}
+
+extern "C" fn find_ordered<E: Env>(
+    ctx: &mut Ctx,
+    burst: &Burst,
+    i: u32,
+    table: u32,
+    key: *const u64,
+    words: u32,
+) -> u64 {
+    // SAFETY: as in `lookup`.
+    let key = unsafe { core::slice::from_raw_parts(key, words as usize) };
+    env::<E>(ctx).find(ctx, burst, i as usize, table as u16, key)
+}
+
+/// How many words of key and of arguments stand where a call of `learn` points, and the action, as one number.
+pub const fn learn_counts(key: u32, args: u32, action: u16) -> u32 {
+    key | args << 8 | (action as u32) << 16
+}
+
+extern "C" fn learn<E: Env>(ctx: &mut Ctx, burst: &Burst, i: u32, table: u32, words: *const u64, counts: u32) {
+    let (key, args, action) = ((counts & 0xff) as usize, (counts >> 8 & 0xff) as usize, (counts >> 16) as u16);
+    // SAFETY: compiled code passes the address of that many words of its own frame.
+    let words = unsafe { core::slice::from_raw_parts(words, key + args) };
+    let (key, args) = words.split_at(key);
+    env::<E>(ctx).learn(ctx, burst, i as usize, table as u16, key, action, args);
+}
+
 /// An [`Env`] that goes through the table of a context: what the code of a library is given.
 pub struct Calls(pub &'static CEnv);
 
@@ -245,5 +286,17 @@ impl Env for Calls {
     }
     fn live(&mut self, ctx: &mut Ctx, port: u16) -> bool {
         (self.0.live)(ctx, u32::from(port)) != 0
+    }
+    fn find(&mut self, ctx: &mut Ctx, burst: &Burst, i: usize, table: u16, key: &[u64]) -> u64 {
+        (self.0.find_ordered)(ctx, burst, i as u32, u32::from(table), key.as_ptr(), key.len() as u32)
+    }
+    fn learn(&mut self, ctx: &mut Ctx, burst: &Burst, i: usize, table: u16, key: &[u64], action: u16, args: &[u64]) {
+        let mut words = [0; crate::table::MAX_WORDS + crate::table::MAX_ARGS];
+        let all = key.iter().chain(args);
+        for (to, from) in words.iter_mut().zip(all) {
+            *to = *from;
+        }
+        let counts = learn_counts(key.len() as u32, args.len() as u32, action);
+        (self.0.learn)(ctx, burst, i as u32, u32::from(table), words.as_ptr(), counts)
     }
 }

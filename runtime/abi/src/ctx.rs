@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::cenv::{CEnv, CallTable};
 use crate::external::{Extern, Flow, Packet};
-use crate::table::{self, Table};
+use crate::table::{self, EntryCounter, MAX_ARGS, MISS, Root, Table};
 use crate::{BURST, Burst, CtView, Env};
 
 /// Tables that a packet passes at the most.
@@ -40,8 +40,13 @@ pub struct Ctx {
     resubmits: u32,
     /// `ct.*` of each packet.
     ct: [CtView; BURST],
+    /// Arguments of the entry that was found last.
+    args: [u64; MAX_ARGS],
+    /// One for each place for an entry of an open table.
+    entries: *const EntryCounter,
+    entry_counters: Arc<[EntryCounter]>,
     /// The program's tables, shared by all workers.
-    tables: Arc<[Table]>,
+    root: Arc<Root>,
     /// The program's actions in Rust, in the order of their declarations.
     externs: Arc<[Extern]>,
     n_counters: usize,
@@ -66,6 +71,10 @@ pub mod offset {
     pub const RESUBMITS: usize = offset_of!(Ctx, resubmits);
     /// `ct: [CtView; 32]`
     pub const CT: usize = offset_of!(Ctx, ct);
+    /// `args: [u64; MAX_ARGS]`
+    pub const ARGS: usize = offset_of!(Ctx, args);
+    /// `entries: *const EntryCounter`
+    pub const ENTRIES: usize = offset_of!(Ctx, entries);
 }
 
 const _: () = assert!(offset::ENV == 0 && offset::CALLS == 8 && offset::COUNTERS == 16 && offset::VARS == 24);
@@ -74,9 +83,9 @@ const _: () = assert!(offset::ENV == 0 && offset::CALLS == 8 && offset::COUNTERS
 unsafe impl Send for Ctx {}
 
 impl Ctx {
-    /// A context for a program with this many counters and words of variables a packet, and these tables. Allocates; not for
-    /// the packet path.
-    pub fn new(n_counters: usize, n_vars: usize, tables: Arc<[Table]>) -> Ctx {
+    /// A context for a program with this many counters and words of variables a packet, these tables, and a counter for each
+    /// place for an entry in them, which no other context has. Allocates; not for the packet path.
+    pub fn new(n_counters: usize, n_vars: usize, root: Arc<Root>, entry_counters: Arc<[EntryCounter]>) -> Ctx {
         Ctx {
             env: core::ptr::null_mut(),
             calls: core::ptr::null(),
@@ -85,8 +94,11 @@ impl Ctx {
             depth: 0,
             resubmits: 0,
             ct: [CtView::CLEAR; BURST],
-            tables,
             externs: Arc::new([]),
+            args: [0; MAX_ARGS],
+            entries: entry_counters.as_ptr(),
+            entry_counters,
+            root,
             n_counters,
             n_vars,
         }
@@ -156,10 +168,64 @@ impl Ctx {
     /// What a table says of a key: [`MISS`](table::MISS) or a value.
     #[inline(always)]
     pub fn lookup(&self, table: usize, key: &[u64]) -> u64 {
-        match self.tables.get(table) {
+        match self.root.tables.get(table) {
             Some(table) => table.lookup(key),
             None => table::MISS,
         }
+    }
+
+    /// What an open table says of a key: [`MISS`](table::MISS), or an action above 32 bits and the entry's place below. The
+    /// entry's arguments are there until the next look-up.
+    #[inline(always)]
+    pub fn find(&mut self, table: usize, key: &[u64]) -> u64 {
+        let Some(Table::Open(open)) = self.root.tables.get(table).map(|table| &**table) else { return table::MISS };
+        let Some((found, args)) = open.find(key).split_first() else { return table::MISS };
+        for (to, from) in self.args.iter_mut().zip(args) {
+            *to = *from;
+        }
+        *found
+    }
+
+    /// As [`Ctx::find`], but passes over entries at places that `alive` does not let pass, by trying one after another.
+    pub fn find_alive(&mut self, table: usize, key: &[u64], alive: impl Fn(u32) -> bool) -> u64 {
+        let root = self.root.clone();
+        match root.tables.get(table).map(|table| &**table) {
+            Some(Table::Open(open)) => self.found(open.find_alive(key, alive)),
+            _ => MISS,
+        }
+    }
+
+    /// Takes an entry's row as found: what the look-up gives, then its arguments; nothing is a miss.
+    pub fn found(&mut self, row: &[u64]) -> u64 {
+        let Some((found, args)) = row.split_first() else { return table::MISS };
+        for (to, from) in self.args.iter_mut().zip(args) {
+            *to = *from;
+        }
+        *found
+    }
+
+    /// A word of the arguments of the entry that was found last.
+    #[inline(always)]
+    pub fn arg(&self, word: usize) -> u64 {
+        self.args[word]
+    }
+
+    /// Counts a packet of `len` bytes for the entry at a place.
+    #[inline(always)]
+    pub fn count_entry(&mut self, place: usize, len: u32) {
+        if let Some(counter) = self.entry_counters.get(place) {
+            counter.count(len);
+        }
+    }
+
+    /// The tables.
+    pub fn root(&self) -> &Arc<Root> {
+        &self.root
+    }
+
+    /// Takes other tables, between two bursts.
+    pub fn set_root(&mut self, root: Arc<Root>) {
+        self.root = root;
     }
 
     /// The variables of packet `i`.
@@ -224,7 +290,7 @@ mod tests {
 
     #[test]
     fn counters_and_variables_are_apart() {
-        let mut ctx = Ctx::new(2, 3, Arc::new([]));
+        let mut ctx = Ctx::new(2, 3, Arc::default(), EntryCounter::new(0));
         ctx.count(1, 60);
         ctx.count(1, 40);
         ctx.vars(4)[2] = 9;

@@ -59,4 +59,26 @@ pub trait Env {
 
     /// Whether a port is there and its link is up.
     fn live(&mut self, ctx: &mut Ctx, port: u16) -> bool;
+
+    // ---- tables whose entries end with time, or are made by packets ----------------------------------------------------
+
+    /// Looks a key up for packet `i` in an open table whose look-ups are in order, as [`Ctx::find`] does: entries whose time is
+    /// over at the time of the burst are not there, the one that is found has been used.
+    fn find(&mut self, ctx: &mut Ctx, _burst: &Burst, _i: usize, table: u16, key: &[u64]) -> u64 {
+        ctx.find(usize::from(table), key)
+    }
+
+    /// Packet `i` makes an entry of a learned table, or puts another action and arguments into the one that has the key. The next
+    /// look-up sees it. If the table is full, this is counted and nothing else happens.
+    fn learn(
+        &mut self,
+        _ctx: &mut Ctx,
+        _burst: &Burst,
+        _i: usize,
+        _table: u16,
+        _key: &[u64],
+        _action: u16,
+        _args: &[u64],
+    ) {
+    }
 }

@@ -45,7 +45,7 @@ pub const CONTROLLER: u16 = 0x7ffe;
 /// Changes with every layout in this crate that compiled code depends on. A library with another value is refused.
 pub const ABI_HASH: u64 = {
     let words = [
-        2, // raised by hand when a meaning changes and no layout does
+        3, // raised by hand when a meaning changes and no layout does
         size_of::<Burst>() as u64,
         size_of::<Ctx>() as u64,
         size_of::<export::Descriptor>() as u64,

@@ -54,8 +54,87 @@ pub struct PortMeta {
 pub struct TableMeta {
     /// Its name.
     pub name: String,
-    /// Its rules, in the order they are tried.
+    /// Its rules, in the order they are tried; of a keyed table, one for each of its actions.
     pub rules: Vec<RuleMeta>,
+    /// How its entries look, if it has some that are not rules of the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyed: Option<KeyedMeta>,
+}
+
+/// What entries of a keyed table look like.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyedMeta {
+    /// Its number among the tables that are data.
+    pub table: u32,
+    /// The parts of its key.
+    pub key: Vec<PartMeta>,
+    /// What its entries may do, in the order of its rules; the last may be only for packets without an entry.
+    pub actions: Vec<ActionMeta>,
+    /// What happens to packets without an entry: an action and its arguments; none: they are dropped.
+    pub default: Option<(u16, Vec<String>)>,
+    /// Entries it holds at the most.
+    pub size: u32,
+    /// Entries not used for so long are gone, in nanoseconds; 0: never.
+    pub idle_ns: u64,
+    /// Entries are gone after so long, in nanoseconds; 0: never.
+    pub hard_ns: u64,
+    /// Packets make its entries.
+    pub learned: bool,
+    /// Its first place among the counters of entries.
+    pub first_entry: u32,
+}
+
+/// A part of a key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartMeta {
+    /// The field or variable.
+    pub name: String,
+    /// Its bits.
+    pub width: u8,
+    /// How it is matched: `exact`, `lpm`, `ternary`, `range` or `optional`.
+    pub kind: String,
+    /// How its values are written.
+    pub value: ValueMeta,
+}
+
+/// An action of a keyed table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionMeta {
+    /// Its name.
+    pub name: String,
+    /// What an entry gives it.
+    pub params: Vec<ParamMeta>,
+    /// Entries may name it; else it is for packets without an entry.
+    pub entries: bool,
+}
+
+/// A parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParamMeta {
+    /// Its name.
+    pub name: String,
+    /// Its bits.
+    pub width: u8,
+    /// How its values are written.
+    pub value: ValueMeta,
+}
+
+/// How values are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueMeta {
+    /// A number.
+    Number,
+    /// A MAC address.
+    Mac,
+    /// An IPv4 address.
+    Ipv4,
+    /// An IPv6 address.
+    Ipv6,
+    /// The name of a port; the value is its OpenFlow number.
+    Port,
+    /// The name of a port; the value is its place among the program's ports.
+    PortPlace,
 }
 
 /// A rule.
@@ -79,6 +158,12 @@ pub struct CounterMeta {
 }
 
 impl Meta {
+    /// Counters of entries that a context has.
+    pub fn entry_counters(&self) -> usize {
+        let keyed = self.tables.iter().filter_map(|table| table.keyed.as_ref());
+        keyed.map(|keyed| keyed.first_entry as usize + keyed.size as usize).max().unwrap_or(0)
+    }
+
     /// Reads a description.
     ///
     /// # Errors

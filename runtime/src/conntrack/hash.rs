@@ -31,6 +31,17 @@ impl Secret {
         }
         fold(state ^ last, other)
     }
+
+    /// Hashes a key of any number of words.
+    pub fn hash_words(&self, key: &[u64]) -> u64 {
+        let [mut state, last, other, secrets @ ..] = self.0;
+        for (pair, at) in key.chunks(2).zip(0u64..) {
+            // The same pair at another place is another one.
+            let secret = secrets[at as usize % secrets.len()].rotate_left(at as u32 * 7);
+            state = fold(state ^ pair[0], secret ^ pair.get(1).copied().unwrap_or(0)) ^ at;
+        }
+        fold(state ^ last, other)
+    }
 }
 
 #[inline(always)]

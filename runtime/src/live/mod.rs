@@ -19,12 +19,13 @@ use crate::conntrack::{Config, Conntrack, Tracker};
 use crate::engine::Engine;
 use crate::env::WorkerEnv;
 use crate::fdb::Fdb;
-use crate::io::dpdk::clock::Clock;
+use crate::io::dpdk::clock::{Clock, cycles};
 use crate::io::dpdk::{Eal, EalOptions, Error, Mbufs, Pool, Port, PortConfig, data_room};
 use crate::io::spec::{self, PortSpec};
 use crate::liveness::Liveness;
 use crate::meter::Meters;
 use crate::stats::{Ledger, NamedCounter, PortStats, Stats, WorkerStats};
+use crate::tables::Tables;
 
 /// How to run.
 #[derive(Clone, Debug, Default)]
@@ -83,13 +84,14 @@ pub fn run_live(
     let cells: Vec<_> = cpus.iter().map(|_| Arc::new(WorkerCells::new(engine.meta().ports.len()))).collect();
     let mut ports = ports;
     let liveness = Arc::new(Liveness::new(ports.iter().map(Option::is_some)));
-    let workers = make_workers(engine, options, &mut ports, &pool, clock, &cells, &liveness);
+    let tables = Tables::of(engine);
+    let workers = make_workers(engine, options, &mut ports, &pool, clock, &cells, &liveness, &tables);
     let watch = || {
         for (p, port) in ports.iter().enumerate() {
             liveness.set(p as u16, port.as_ref().is_some_and(Port::link_up));
         }
     };
-    run_workers(engine, options, &eal, &cpus, workers, &cells, clock, stop, &watch, report)
+    run_workers(engine, options, &tables, &eal, &cpus, workers, &cells, clock, stop, &watch, report)
 }
 
 /// Opens the ports, in the program's order.
@@ -118,6 +120,7 @@ fn make_workers(
     clock: Clock,
     cells: &[Arc<WorkerCells>],
     liveness: &Arc<Liveness>,
+    tables: &Arc<Tables>,
 ) -> Vec<Worker> {
     let n = cells.len();
     let max_conns = options.max_conns;
@@ -158,7 +161,8 @@ fn make_workers(
     parts
         .map(|((ways, queues), cells)| {
             let tracker = Tracker::new(conntrack.clone());
-            let env = WorkerEnv::new(Mbufs::new(pool.clone()), tracker, fdb.clone(), flood.clone());
+            let (buffers, flood) = (Mbufs::new(pool.clone()), flood.clone());
+            let env = WorkerEnv::new(buffers, tracker, fdb.clone(), flood, tables.clone());
             let env = env.with(meters.clone(), liveness.clone());
             Worker::new(engine, queues, Output::new(ways, cells.clone()), env, clock, cells.clone())
         })
@@ -170,6 +174,7 @@ fn make_workers(
 fn run_workers(
     engine: &Engine,
     options: &LiveOptions,
+    tables: &Tables,
     eal: &Eal,
     cpus: &[u32],
     workers: Vec<Worker>,
@@ -205,6 +210,7 @@ fn run_workers(
                 }
                 std::thread::sleep(left.min(TICK));
                 watch();
+                tables.sweep(clock.ns(cycles()));
                 let now = collect(engine, cpus, cells, clock, begin.elapsed().as_secs_f64());
                 report(&since(now, base));
             }

@@ -67,7 +67,12 @@ fn everything(vlan_limit: u8) -> Program {
         let place = Place { space: Space::Meta, offset: bit, width: 1 };
         bit += 1;
         let name = format!("t{}", tables.len() + 1);
-        tables.push(Table { name, rules: vec![rule(cond, vec![set(place, Value::Const(1))])], span: Span::default() });
+        tables.push(Table {
+            name,
+            rules: vec![rule(cond, vec![set(place, Value::Const(1))])],
+            span: Span::default(),
+            keyed: None,
+        });
         actions.push(Action::Call { table: TableId(tables.len() as u16), in_port: None });
     };
     for header in [Header::Vlan, Header::Arp, Header::Rarp, Header::Ipv4, Header::Ipv6, Header::IpAny, Header::Tcp] {
@@ -88,7 +93,7 @@ fn everything(vlan_limit: u8) -> Program {
     for offset in (0..words * 64).step_by(32) {
         actions.push(show(Value::Read(Place { space: Space::Meta, offset, width: 32 }), 32));
     }
-    let first = Table { name: "t0".into(), rules: vec![rule(Cond::True, actions)], span: Span::default() };
+    let first = Table { name: "t0".into(), rules: vec![rule(Cond::True, actions)], span: Span::default(), keyed: None };
     tables.insert(0, first);
     Program {
         name: "everything".into(),

@@ -43,13 +43,14 @@ fn corpus() -> Vec<Program> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pipelines");
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    paths.retain(|path| path.extension().is_some_and(|e| e == "pipe" || e == "flows"));
     paths.sort();
     paths.iter().map(|path| load(path)).collect()
 }
 
 fn load(path: &Path) -> Program {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut sources = Sources::default();
+    let mut sources = Sources::with_loader(std::sync::Arc::new(crate::beside::Beside));
     let file = sources.add(path.display().to_string(), text);
     let (program, diagnostics) = front(&mut sources, file, &[]);
     program.unwrap_or_else(|| panic!("{}", diag::render_all(&diagnostics, &sources, false)))

@@ -240,6 +240,14 @@ impl<'a, 'f> Body<'a, 'f> {
                 self.values.insert(*alive, result);
             }
             Stmt::SetCt(parts) => self.set_ct(*parts),
+            Stmt::Find { result, table, key, ordered } => self.find(*result, *table, key, *ordered),
+            Stmt::CountEntry { first, place } => {
+                let place = self.value(*place);
+                let place = self.b.ins().ireduce(types::I32, place);
+                let place = self.b.ins().uextend(types::I64, place);
+                self.count_entry(*first, place);
+            }
+            Stmt::Learn { table, key, action, args } => self.learn(*table, key, *action, args),
             Stmt::Fail(reason) => {
                 let reason = self.b.ins().iconst(types::I32, *reason as i64);
                 let (i, ctx, burst) = (self.i32(), self.ctx, self.burst);
@@ -355,7 +363,11 @@ impl<'a, 'f> Body<'a, 'f> {
             let offset = self.b.ins().imul_imm_u(behind, size_of::<Counter>() as i64);
             at = self.b.ins().iadd(at, offset);
         }
-        let offset = counter as usize * size_of::<Counter>();
+        self.add_packet(at, counter as usize * size_of::<Counter>());
+    }
+
+    /// Adds the packet to the counter so many bytes behind an address.
+    fn add_packet(&mut self, at: Clif, offset: usize) {
         let len = self.frame_len();
         let packets = self.b.ins().load(types::I64, TRUSTED, at, imm(offset));
         let packets = self.b.ins().iadd_imm_u(packets, 1);
@@ -363,6 +375,39 @@ impl<'a, 'f> Body<'a, 'f> {
         let bytes = self.b.ins().load(types::I64, TRUSTED, at, imm(offset + 8));
         let bytes = self.b.ins().iadd(bytes, len);
         self.b.ins().store(TRUSTED, bytes, at, imm(offset + 8));
+    }
+
+    /// Counts an entry so many behind the first of its table.
+    fn count_entry(&mut self, first: u32, behind: Clif) {
+        let at = self.b.ins().load(types::I64, TRUSTED, self.ctx, imm(ctx::offset::ENTRIES));
+        let offset = self.b.ins().imul_imm_u(behind, size_of::<Counter>() as i64);
+        let at = self.b.ins().iadd(at, offset);
+        let offset = first as usize * size_of::<Counter>();
+        self.add_packet(at, offset);
+    }
+
+    fn find(&mut self, result: Value, table: u16, key: &[crate::plan::code::Expr], ordered: bool) {
+        let address = self.words(key);
+        let table = self.b.ins().iconst(types::I32, i64::from(table));
+        let words = self.b.ins().iconst(types::I32, key.len() as i64);
+        let (ctx, burst) = (self.ctx, self.burst);
+        let found = if ordered {
+            let i = self.i32();
+            self.call(cenv::offset::FIND_ORDERED, &[ctx, burst, i, table, address, words], Some(types::I64))
+        } else {
+            self.call(cenv::offset::FIND, &[ctx, table, address, words], Some(types::I64))
+        };
+        self.values.insert(result, found);
+    }
+
+    fn learn(&mut self, table: u16, key: &[crate::plan::code::Expr], action: u16, args: &[crate::plan::code::Expr]) {
+        let all: Vec<_> = key.iter().chain(args).cloned().collect();
+        let address = self.words(&all);
+        let counts = cenv::learn_counts(key.len() as u32, args.len() as u32, action);
+        let table = self.b.ins().iconst(types::I32, i64::from(table));
+        let counts = self.b.ins().iconst(types::I32, i64::from(counts));
+        let (i, ctx, burst) = (self.i32(), self.ctx, self.burst);
+        self.call(cenv::offset::LEARN, &[ctx, burst, i, table, address, counts], None);
     }
 
     fn lookup(&mut self, result: Value, table: u16, key: &[crate::plan::code::Expr]) {

@@ -13,6 +13,9 @@ impl Body<'_, '_> {
         match e {
             Expr::Const(value) => self.b.ins().iconst(types::I64, *value as i64),
             Expr::Value(value) => self.value(*value),
+            Expr::Arg(word) => {
+                self.b.ins().load(types::I64, TRUSTED, self.ctx, imm(ctx::offset::ARGS + usize::from(*word) * 8))
+            }
             Expr::Len => self.frame_len(),
             Expr::InPort => {
                 let at = self.indexed(1);

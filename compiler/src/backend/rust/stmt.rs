@@ -206,6 +206,33 @@ fn stmt(stmt: &Stmt, plan: &Plan) -> TokenStream {
                 };
             }
         }
+        Stmt::Find { result, table, key, ordered } => {
+            let (result, key) = (name(*result), key.iter().map(expr));
+            let find = if *ordered {
+                quote!(env.find(ctx, burst, i, #table, &key))
+            } else {
+                let table = usize::from(*table);
+                quote!(ctx.find(#table, &key))
+            };
+            quote! {
+                let key = [#(#key),*];
+                let #result = #find;
+            }
+        }
+        Stmt::CountEntry { first, place } => {
+            let (first, place) = (*first as usize, name(*place));
+            quote! { ctx.count_entry(#first + #place as u32 as usize, burst.frame_len(i)); }
+        }
+        Stmt::Learn { table, key, action, args } => {
+            let (key, args) = (key.iter().map(expr), args.iter().map(expr));
+            quote! {
+                {
+                    let key = [#(#key),*];
+                    let args = [#(#args),*];
+                    env.learn(ctx, burst, i, #table, &key, #action, &args);
+                }
+            }
+        }
         Stmt::Fail(reason) => {
             let reason = variant(reason);
             quote! { env.fail(ctx, burst, i, DropReason::#reason); }
@@ -222,6 +249,10 @@ fn expr(e: &Expr) -> TokenStream {
         Expr::Value(value) => {
             let value = name(*value);
             quote!(#value)
+        }
+        Expr::Arg(word) => {
+            let word = usize::from(*word);
+            quote!(ctx.arg(#word))
         }
         Expr::Len => quote!(u64::from(burst.frame_len(i))),
         Expr::InPort => quote!(u64::from(burst.in_port(i))),

@@ -146,6 +146,7 @@ fn program(tables: Vec<Vec<(Cond, Vec<Action>)>>) -> Program {
         name: i.to_string(),
         rules: rules.into_iter().map(rule).collect(),
         span: Span::default(),
+        keyed: None,
     };
     Program {
         name: "test".into(),

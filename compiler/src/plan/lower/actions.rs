@@ -18,7 +18,7 @@ impl<'p> Lower<'p> {
         let ordered = self.analysis.of(std::slice::from_ref(action)).ordered;
         // What would have to come back here after an ordered action cannot be suspended inside.
         let atomic = match action {
-            Action::Ct(_) | Action::Normal | Action::Extern { .. } | Action::Meter(_) => true,
+            Action::Ct(_) | Action::Normal | Action::Extern { .. } | Action::Meter(_) | Action::Learn(_) => true,
             Action::Goto(_) => false,
             Action::Call { .. } => !(rest.is_empty() || ends_packet(rest, &state)),
             Action::Clone(_) => !ends_packet(rest, &state),
@@ -49,6 +49,7 @@ impl<'p> Lower<'p> {
                 return self.exit(state, out);
             }
             Action::Exit => return self.exit(state, out),
+            Action::Learn(learn) => self.learn(learn, &mut state, out),
             Action::Set { place, value } => self.set(place, value, &mut state, out),
             Action::DecTtl => {
                 let expired = self.dec_ttl(&mut state, out);

@@ -4,8 +4,9 @@ use pipec_abi::{DropReason, Verdict};
 
 use super::{Emitted, End, Lower, State};
 use crate::hir::Action;
-use crate::plan::code::Stmt;
+use crate::plan::code::{Expr, Stmt};
 use crate::plan::report::Body;
+use crate::plan::values::Wide;
 
 impl Lower<'_> {
     /// Notes why the packet would be dropped if it ended now.
@@ -79,6 +80,27 @@ impl Lower<'_> {
         }
     }
 
+    /// Arguments that are values are put where they wait with the packet.
+    fn keep_args(&mut self, state: &State, out: &mut Vec<Stmt>) {
+        let first = usize::from(self.program.metadata_words);
+        for (k, word) in waiting(&state.args).enumerate() {
+            out.push(Stmt::SetVar { word: (first + k) as u16, value: word.clone() });
+            self.waiting_args = self.waiting_args.max(k + 1);
+        }
+    }
+
+    /// Takes them from there.
+    fn fetch_args(&mut self, state: &mut State, out: &mut Vec<Stmt>) {
+        let mut next = usize::from(self.program.metadata_words);
+        let words = state.args.iter_mut().flat_map(|arg| [&mut arg.high, &mut arg.low]);
+        for word in words.filter(|word| !matches!(word, Expr::Const(_))) {
+            let value = self.fresh.value();
+            out.push(Stmt::Let(value, Expr::Var(next as u16)));
+            *word = Expr::Value(value);
+            next += 1;
+        }
+    }
+
     /// The packet waits for its turn; `go_on` makes what it does then.
     pub(super) fn suspend(
         &mut self,
@@ -87,6 +109,7 @@ impl Lower<'_> {
         out: &mut Vec<Stmt>,
         go_on: impl FnOnce(&mut Self, State, &mut Vec<Stmt>),
     ) {
+        self.keep_args(&state, out);
         let point = self.points.len();
         self.points.push(Vec::new());
         let prepare = zone.and_then(|zone| {
@@ -102,9 +125,17 @@ impl Lower<'_> {
         out.push(Stmt::Return(1));
         state.in_order = true;
         state.values.clear();
-        let body = self.separate(Body::Point(point.min(254) as u8), |lower, out| go_on(lower, state, out));
+        let body = self.separate(Body::Point(point.min(254) as u8), |lower, out| {
+            lower.fetch_args(&mut state, out);
+            go_on(lower, state, out);
+        });
         self.points[point] = body;
     }
+}
+
+/// Words of arguments that are not constants.
+fn waiting(args: &[Wide]) -> impl Iterator<Item = &Expr> {
+    args.iter().flat_map(|arg| [&arg.high, &arg.low]).filter(|word| !matches!(word, Expr::Const(_)))
 }
 
 /// Whether the packet ends behind the current action: nothing follows but `ct_clear`, here and in all callers.

@@ -4,11 +4,13 @@
 //! (connection tracking, learning) the packet is suspended at a point, whose body goes on in the order of packets with all
 //! that is statically known kept. Tables reached in one place are part of the path; others are functions.
 //!
-//! Here: tables and functions. Beside: [`actions`], [`sending`], [`groups`], [`writes`], and [`ends`], where paths end.
+//! Here: tables and functions. Beside: [`actions`], [`sending`], [`groups`], [`keyed`] tables, [`writes`], and [`ends`], where
+//! paths end.
 
 mod actions;
 mod ends;
 mod groups;
+mod keyed;
 mod sending;
 mod writes;
 
@@ -21,8 +23,8 @@ use super::analysis::{Analysis, analyse};
 use super::code::{Expr, External, Function, Label, Op, Param, Plan, Stmt, Value};
 use super::facts::Facts;
 use super::report::{Body, Classifier, Decision, Report, Waits};
-use super::values::{Fresh, Site, Values};
-use crate::describe::describe;
+use super::values::{Fresh, Site, Values, Wide};
+use crate::describe::{describe, open_tables};
 use crate::field::{Field, Kind};
 use crate::hir::{Place, PortId, Program, Read, Space, TableId, View};
 
@@ -74,6 +76,15 @@ pub(super) struct State {
     put_back: bool,
     list_end: End,
     exit_end: End,
+    /// Arguments of the entry by which the current list was taken.
+    args: Vec<Wide>,
+}
+
+impl State {
+    /// The table whose rules are being matched, or whose rule is being executed.
+    pub(super) fn table(&self) -> TableId {
+        self.table
+    }
 }
 
 /// The work.
@@ -97,6 +108,8 @@ pub(super) struct Lower<'p> {
     /// What was decided, and the body for which code is being made.
     pub report: Report,
     body: Body,
+    /// Words of variables behind the program's own, where arguments wait while a packet does.
+    waiting_args: usize,
 }
 
 /// Plans a program.
@@ -128,13 +141,14 @@ impl<'p> Lower<'p> {
             pending_functions: Vec::new(),
             prepares: Vec::new(),
             ct_points: Vec::new(),
-            tables: Vec::new(),
+            tables: open_tables(program),
             fresh: Fresh::default(),
             values: 0,
             spent: 0,
             all_in_order,
             report: Report::default(),
             body: Body::Prefix,
+            waiting_args: 0,
         }
     }
 
@@ -165,9 +179,11 @@ impl<'p> Lower<'p> {
         let mut functions = std::mem::take(&mut self.functions);
         functions.sort_by_key(|f| self.function_ids[&self.table_by_name(&f.name)]);
         self.report.counted = self.analysis.counted;
+        let mut meta = describe(self.program, self.counters, self.points.len());
+        meta.vars += self.waiting_args as u32;
         let plan = Plan {
             prefix,
-            meta: describe(self.program, self.counters, self.points.len()),
+            meta,
             points: self.points,
             functions,
             prepares: self.prepares,
@@ -209,6 +225,7 @@ impl<'p> Lower<'p> {
             put_back: false,
             list_end: End::Packet,
             exit_end: End::Packet,
+            args: Vec::new(),
         }
     }
 
@@ -262,6 +279,7 @@ impl<'p> Lower<'p> {
 
     /// [`Lower::table`], not counted.
     fn visit(&mut self, table: TableId, port: Option<PortId>, mut state: State, out: &mut Vec<Stmt>) {
+        state.args.clear();
         let ordered = self.analysis.table(table).ordered;
         let own_function = self.is_function(table);
         if own_function && ordered && !state.in_order {

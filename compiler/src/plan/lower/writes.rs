@@ -71,6 +71,7 @@ impl Lower<'_> {
     pub(super) fn value(&mut self, value: &hir::Value, state: &mut State, out: &mut Vec<Stmt>) -> Wide {
         match value {
             hir::Value::Const(value) => Wide::constant(*value),
+            hir::Value::Param(k) => state.args.get(usize::from(*k)).cloned().unwrap_or(Wide::constant(0)),
             hir::Value::Read(from) => self.site(state, out).read(&Read { place: *from, view: View::Action }),
             hir::Value::Arith(op, left, right) => {
                 let left = self.value(left, state, out).low;

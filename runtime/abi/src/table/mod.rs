@@ -10,14 +10,23 @@
 //! | [`BitVector`] | a few thousand entries with many masks | two loads for each 16 bits of key, and a few words |
 //! | [`Lpm`] | prefixes of one field of up to 32 bits, longer ones first | one to three dependent loads |
 //!
+//! These are *sealed*: their entries are the program's rules. An [`Open`] table's entries come from outside; it is built of the
+//! same structures. A [`Root`] leads to all tables of a program.
+//!
 //! A value's low 32 bits are the place of the entry among all (lower is first), the high ones what the program makes of it.
 
 mod bit_vector;
 mod lpm;
+mod open;
+mod root;
+pub mod shape;
 mod tuple_space;
 
 pub use bit_vector::BitVector;
 pub use lpm::Lpm;
+pub use open::{Open, OpenEntry, prefixes};
+pub use root::{EntryCounter, Root};
+pub use shape::{KeyMatch, MAX_ARGS, MatchKind, Part, Shape};
 pub use tuple_space::TupleSpace;
 
 /// What a look-up gives where no entry matches.
@@ -35,6 +44,8 @@ pub enum Kind {
     Lpm = 1,
     /// [`BitVector`]
     BitVector = 2,
+    /// [`Open`]
+    Open = 3,
 }
 
 /// An entry: what of a key must be what, and the value.
@@ -57,6 +68,8 @@ pub enum Table {
     Lpm(Lpm),
     /// See [`BitVector`].
     BitVector(BitVector),
+    /// See [`Open`].
+    Open(Open),
 }
 
 impl Table {
@@ -67,6 +80,7 @@ impl Table {
             Table::TupleSpace(table) => table.lookup(key),
             Table::Lpm(table) => table.lookup(key.first().copied().unwrap_or(0) as u32),
             Table::BitVector(table) => table.lookup(key),
+            Table::Open(table) => table.find(key).first().copied().unwrap_or(MISS),
         }
     }
 
@@ -76,14 +90,19 @@ impl Table {
             Table::TupleSpace(table) => table.memory(),
             Table::Lpm(table) => table.memory(),
             Table::BitVector(table) => table.memory(),
+            Table::Open(table) => table.memory(),
         }
     }
 
-    /// Builds a table from what [`encode`] wrote. Bytes that it did not write give a table that matches nothing.
+    /// Builds a table from what [`encode`] or [`Open::encode`] wrote. Other bytes give a table that matches nothing.
     pub fn decode(bytes: &[u8], seed: u64) -> Table {
         let mut words =
             bytes.chunks_exact(8).map(|w| u64::from_le_bytes([w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]]));
-        let (kind, width) = (words.next().unwrap_or(0), words.next().unwrap_or(1) as usize);
+        let kind = words.next().unwrap_or(0);
+        if kind == Kind::Open as u64 {
+            return Table::Open(Open::decode(&words.collect::<Vec<u64>>(), seed));
+        }
+        let width = words.next().unwrap_or(1) as usize;
         let width = width.clamp(1, MAX_WORDS);
         let mut entries = Vec::new();
         while let Some(value) = words.next() {

@@ -1,0 +1,124 @@
+//! Keyed tables and `learn`. Code depends on what entries look like, never on the entries: it tests what must be present, makes
+//! the key, looks it up, and goes on by the number of the entry's action with the entry's arguments as values.
+//!
+//! A look-up that time or packets can change is in the order of packets; others stand wherever the path is.
+
+use super::{Lower, State};
+use crate::describe::{open_place, shape};
+use crate::field::Field;
+use crate::hir::{Cond, Keyed, Learn, Read, Space, Value, View};
+use crate::plan::code::{Expr, Op, Stmt};
+use crate::plan::facts::ones;
+use crate::plan::values::Wide;
+
+impl<'p> Lower<'p> {
+    /// Looks a packet up in the state's table, a keyed one.
+    pub(in crate::plan) fn keyed(&mut self, keyed: &'p Keyed, own_port: bool, mut state: State, out: &mut Vec<Stmt>) {
+        let shape = shape(keyed);
+        if shape.ordered() && !state.in_order {
+            return self.suspend(state, None, out, move |lower, state, out| lower.keyed(keyed, own_port, state, out));
+        }
+        let present = Cond::All(keyed.key.iter().filter_map(|part| part.header).map(Cond::Has).collect());
+        let next = self.new_label();
+        let (mut inside, mut body) = (state.clone(), Vec::new());
+        if self.all_hold(&present, next, &mut inside, &mut body) {
+            let reads = keyed.key.iter().map(|part| seen(part.read, own_port));
+            let words: Vec<Wide> = reads.map(|read| self.site(&mut inside, &mut body).read(&read)).collect();
+            let key = self.pack(&shape, words);
+            let (table, first) = open_place(self.program, inside.table);
+            let result = self.fresh.value();
+            body.push(Stmt::Find { result, table, key, ordered: shape.ordered() });
+            let mut cases = Vec::new();
+            for rule in 0..keyed.actions.iter().take_while(|action| action.entries).count() {
+                let mut arm = vec![Stmt::CountEntry { first, place: result }];
+                let mut state = inside.clone();
+                state.args = self.arguments(keyed, rule, &mut arm);
+                self.take(rule, state, &mut arm);
+                cases.push(arm);
+            }
+            cases.push(vec![Stmt::Break(next)]);
+            body.push(Stmt::Switch { value: result, cases });
+        }
+        out.push(Stmt::Block(next, body));
+        match &keyed.default {
+            Some((rule, args)) => {
+                state.args = args.iter().map(|arg| Wide::constant(*arg)).collect();
+                self.take(usize::from(*rule), state, out);
+            }
+            None => {
+                let miss = self.rules_of(&state).len();
+                self.take(miss, state, out);
+            }
+        }
+    }
+
+    /// The arguments of the entry that was found, as values.
+    fn arguments(&mut self, keyed: &Keyed, rule: usize, out: &mut Vec<Stmt>) -> Vec<Wide> {
+        let mut word = |lower: &mut Self, at: usize| {
+            let value = lower.fresh.value();
+            out.push(Stmt::Let(value, Expr::Arg(at as u16)));
+            Expr::Value(value)
+        };
+        let (places, _) = keyed.arg_words(rule);
+        let params = keyed.actions[rule].params.iter().zip(places);
+        let wide = params.map(|(param, at)| match param.width {
+            ..=64 => Wide { high: Expr::Const(0), low: word(self, at) },
+            _ => Wide { high: word(self, at), low: word(self, at + 1) },
+        });
+        wide.collect()
+    }
+
+    /// Values of the parts of a key as its words.
+    fn pack(&mut self, shape: &pipec_abi::table::Shape, parts: Vec<Wide>) -> Vec<Expr> {
+        let mut key = vec![Expr::Const(0); shape.words()];
+        for ((slot, part), wide) in shape.slots().into_iter().zip(&shape.parts).zip(parts) {
+            let low = wide.low.with(Op::Shl, u64::from(slot.shift));
+            key[slot.word] = std::mem::replace(&mut key[slot.word], Expr::Const(0)).op(Op::Or, low);
+            if part.width > 64 {
+                key[slot.word + 1] = wide.high;
+            }
+        }
+        key
+    }
+
+    /// `learn`
+    pub(super) fn learn(&mut self, learn: &Learn, state: &mut State, out: &mut Vec<Stmt>) {
+        let Some(keyed) = &self.program.table(learn.table).keyed else { return };
+        let shape = shape(keyed);
+        let mut parts = Vec::new();
+        for (value, part) in learn.key.iter().zip(&keyed.key) {
+            parts.push(self.cut(value, part.read.place.width, state, out));
+        }
+        let key = self.pack(&shape, parts);
+        let mut args = Vec::new();
+        for (value, param) in learn.args.iter().zip(&keyed.actions[usize::from(learn.action)].params) {
+            let wide = self.cut(value, param.width, state, out);
+            if param.width > 64 {
+                args.push(wide.high);
+            }
+            args.push(wide.low);
+        }
+        let (table, _) = open_place(self.program, learn.table);
+        out.push(Stmt::Learn { table, key, action: learn.action, args });
+    }
+
+    /// The lowest bits of a value.
+    fn cut(&mut self, value: &Value, width: u8, state: &mut State, out: &mut Vec<Stmt>) -> Wide {
+        let wide = self.value(value, state, out);
+        let fits = match value {
+            Value::Read(place) => place.width <= width,
+            _ => false,
+        };
+        if fits {
+            return wide;
+        }
+        let mask = ones(width);
+        Wide { high: wide.high.with(Op::And, (mask >> 64) as u64), low: wide.low.with(Op::And, mask as u64) }
+    }
+}
+
+/// How a part of a key is read, where nothing overrides the port for this look-up.
+fn seen(read: Read, own_port: bool) -> Read {
+    let is_port = read.place.space == Space::Field(Field::InPort);
+    if is_port && !own_port { Read { view: View::Action, ..read } } else { read }
+}
