@@ -43,6 +43,12 @@ impl<'t> Batch<'t> {
         Batch { tables, writer: lock(&tables.writer), changed: BTreeMap::new() }
     }
 
+    /// A batch, unless there is one.
+    pub(super) fn try_new(tables: &'t Tables) -> Option<Batch<'t>> {
+        let writer = tables.writer.try_lock().ok()?;
+        Some(Batch { tables, writer, changed: BTreeMap::new() })
+    }
+
     /// Puts an entry in.
     ///
     /// # Errors

@@ -85,6 +85,11 @@ impl Lives {
         self.next_end.store(ends.min().unwrap_or(NOT_YET), Ordering::Relaxed);
         true
     }
+
+    /// What ended could not be taken out: [`Lives::may_end`] says so again.
+    pub fn ask_again(&self) {
+        self.next_end.store(0, Ordering::Relaxed);
+    }
 }
 
 impl Life {

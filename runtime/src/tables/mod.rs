@@ -232,7 +232,8 @@ impl Tables {
 
     // ---- for everybody else -------------------------------------------------------------------------------------------
 
-    /// Changes of several tables, which packets see at once when they are committed.
+    /// Changes of several tables, which packets see at once when they are committed. While there is a batch, other changes and
+    /// [`Tables::list`] wait for it, so the thread that has it asks for neither.
     pub fn batch(&self) -> Batch<'_> {
         Batch::new(self)
     }
@@ -336,11 +337,15 @@ impl Tables {
                 _ => {}
             }
         }
-        lock(&self.writer).reclaim();
+        if let Ok(mut writer) = self.writer.try_lock() {
+            writer.reclaim();
+        }
     }
 
+    /// Takes entries out whose time is over, unless somebody is making a batch: then they are passed over by look-ups until
+    /// the next sweep.
     fn sweep_timed(&self, number: usize, lives: &Lives, now_ns: u64) {
-        let mut batch = self.batch();
+        let Some(mut batch) = Batch::try_new(self) else { return lives.ask_again() };
         batch.retain(number, |entry| lives.is_alive(entry.slot, now_ns));
         batch.commit();
     }
