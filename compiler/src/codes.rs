@@ -95,7 +95,7 @@ codes! {
     "unreachable-rule" "No packet that gets to the table can match this rule." bad!("unreachable-rule");
     "unreachable-table" "No packet gets to the table: nothing goes to it or calls it, or what does never matches." bad!("unreachable-table");
     "unset-variable" "A variable is read, and nothing sets it: it is always 0." bad!("unset-variable");
-    "unsupported-action" "OpenFlow has this action, and this compiler has not." "ip actions=group:1";
+    "unsupported-action" "OpenFlow has this action, and this compiler has not." "ip actions=set_queue:1";
     "unsupported-field" "OpenFlow has this field, and this compiler has not." "tun_id=5 actions=drop";
     "unused-name" "A name is declared and nothing uses it, or a variable is set and never read. If that is meant, let the name begin with `_`." bad!("unused-name");
     "use-cycle" "Files use each other in a circle, which the message shows. Put what both need into a third file." bad!("use-cycle");
