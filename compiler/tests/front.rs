@@ -2,19 +2,32 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pipec_compiler::diag::{Diagnostic, render_all};
 use pipec_compiler::field::{CT_FLAGS, Field, Header};
 use pipec_compiler::hir::{Action, Cond, Ct, Match, Place, PortId, Program, Read, Step, TableId, Value, View};
-use pipec_compiler::source::Sources;
+use pipec_compiler::source::{Loader, Sources, search};
 
 /// The corpus.
 fn pipelines() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../pipelines")
 }
 
+/// Reads files that programs name.
+struct Beside;
+
+impl Loader for Beside {
+    fn find(&self, from: &str, path: &str) -> Result<String, String> {
+        search(from, path, &[], Path::is_file)
+    }
+    fn read(&self, name: &str) -> Result<String, String> {
+        fs::read_to_string(name).map_err(|error| error.to_string())
+    }
+}
+
 fn front(name: &str, text: &str) -> (Option<Program>, Vec<Diagnostic>, Sources) {
-    let mut sources = Sources::default();
+    let mut sources = Sources::with_loader(Arc::new(Beside));
     let file = sources.add(name, text);
     let (program, diagnostics) = pipec_compiler::front_pipe(&mut sources, file);
     (program, diagnostics, sources)
