@@ -13,6 +13,7 @@ fn scratch(name: &str) -> Scratch {
     scratch.write("fw.pipe", FIREWALL);
     scratch.write("resubmit.flows", RESUBMIT);
     scratch.write("router.pipe", ROUTER);
+    scratch.write("router.csv", include_str!("../../pipelines/router.csv"));
     scratch
 }
 
