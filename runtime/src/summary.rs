@@ -149,7 +149,8 @@ mod tests {
     #[test]
     fn rules_show_what_they_matched() {
         let rule = |text: &str| RuleMeta { priority: 9, text: text.into() };
-        let tables = vec![TableMeta { name: "t".into(), rules: vec![rule("arp => drop"), rule("ip => normal")] }];
+        let tables =
+            vec![TableMeta { name: "t".into(), rules: vec![rule("arp => drop"), rule("ip => normal")], keyed: None }];
         let counters =
             vec![CounterMeta { rules: vec![(0, 1)], name: None }, CounterMeta { rules: vec![(0, 2)], name: None }];
         let meta = Meta { name: "p".into(), tables, counters, vlan_limit: 1, ..Meta::default() };

@@ -44,9 +44,12 @@ pub fn offline(engine: &Engine) -> Offline {
 /// Frames that arrive together: the time in nanoseconds, and port and frame of each.
 pub type Arrival = (u64, Vec<(u16, Vec<u8>)>);
 
+/// Packets and bytes, table by table.
+pub type Counts = Vec<Vec<(u64, u64)>>;
+
 /// What an engine makes of a sequence of arrivals: what became of each packet, packets and bytes of each rule and
 /// of the program's own counters, and what there is in tables. In between, entries come and go.
-pub fn run(engine: &Engine, arrivals: &[Arrival]) -> (Vec<Outcome>, Vec<Vec<(u64, u64)>>, Vec<Vec<Listed>>) {
+pub fn run(engine: &Engine, arrivals: &[Arrival]) -> (Vec<Outcome>, Counts, Vec<Vec<Listed>>) {
     let mut offline = offline(engine);
     // One port's link is down, so that groups have to choose.
     offline.liveness().set(1, false);
@@ -75,7 +78,7 @@ fn change(offline: &Offline, k: usize) {
     }
     let mut changes = tables.batch();
     for (table, one, other) in batch {
-        if k % 2 == 0 {
+        if k.is_multiple_of(2) {
             let changed = Entry { action: other.action, args: other.args, idle: None, hard: None, ..one };
             // Ports that do not exist are refused.
             let _ = changes.set(&table, changed);

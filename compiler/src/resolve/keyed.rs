@@ -296,7 +296,7 @@ impl<'a> Resolver<'a> {
             entries: entries?,
         };
         let name = table.name.node.clone();
-        whole.then(|| (hir::Table { name, rules, span: table.name.span, keyed: Some(keyed) }, marks))
+        whole.then_some((hir::Table { name, rules, span: table.name.span, keyed: Some(keyed) }, marks))
     }
 
     /// What packets without an entry do; an action that entries may not name comes behind those they may.

@@ -374,6 +374,7 @@ impl<'a> Names<'a> {
     }
 
     /// Variables that are set and never read, and those that are read and never set.
+    #[allow(clippy::type_complexity)]
     pub fn half_used(&self) -> (Vec<(String, Span)>, Vec<(String, Span)>) {
         let variables = self.order.iter().filter(|(what, name, _)| *what == "variable" && !name.starts_with('_'));
         let (mut unread, mut unset) = (vec![], vec![]);

@@ -52,7 +52,7 @@ impl<'a> Resolver<'a> {
         rules.sort_by_key(|(last, rule, _)| (*last, u32::MAX - rule.priority));
         let (rules, marks) = rules.into_iter().map(|(_, rule, marks)| (rule, marks)).unzip();
         let name = table.name.node.clone();
-        whole.then(|| (hir::Table { name, rules, span: table.name.span, keyed: None }, marks))
+        whole.then_some((hir::Table { name, rules, span: table.name.span, keyed: None }, marks))
     }
 
     /// The priority of a rule in a table that has priorities since `first`, or of an `else`.

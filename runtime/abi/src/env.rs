@@ -70,6 +70,7 @@ pub trait Env {
 
     /// Packet `i` makes an entry of a learned table, or puts another action and arguments into the one that has the key. The next
     /// look-up sees it. If the table is full, this is counted and nothing else happens.
+    #[allow(clippy::too_many_arguments)]
     fn learn(
         &mut self,
         _ctx: &mut Ctx,

@@ -112,6 +112,7 @@ fn open_ports(
 }
 
 /// Spreads the ports' queues over workers: each its own of every port, where the port has as many.
+#[allow(clippy::too_many_arguments)]
 fn make_workers(
     engine: &Engine,
     options: &LiveOptions,

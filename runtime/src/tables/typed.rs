@@ -44,6 +44,9 @@ pub struct TypedEntry<K, A> {
     pub counter: Counter,
 }
 
+/// An entry of a table.
+pub type EntryOf<T> = TypedEntry<<T as Keyed>::Key, <T as Keyed>::Action>;
+
 /// A keyed table of a running program.
 pub struct Typed<'t, T> {
     tables: &'t Tables,
@@ -92,7 +95,7 @@ impl<'t, T: Keyed> Typed<'t, T> {
     ///
     /// # Errors
     /// When the tables are another program's.
-    pub fn list(&self) -> Result<Vec<TypedEntry<T::Key, T::Action>>, TableError> {
+    pub fn list(&self) -> Result<Vec<EntryOf<T>>, TableError> {
         let typed = self.tables.list(T::NAME)?.into_iter().filter_map(|listed| {
             let Entry { priority, key, action, args, .. } = listed.entry;
             let action = T::action_of(&action, &args)?;

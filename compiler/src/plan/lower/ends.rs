@@ -91,13 +91,12 @@ impl Lower<'_> {
 
     /// Takes them from there.
     fn fetch_args(&mut self, state: &mut State, out: &mut Vec<Stmt>) {
-        let mut next = usize::from(self.program.metadata_words);
         let words = state.args.iter_mut().flat_map(|arg| [&mut arg.high, &mut arg.low]);
-        for word in words.filter(|word| !matches!(word, Expr::Const(_))) {
+        let words = words.filter(|word| !matches!(word, Expr::Const(_)));
+        for (word, at) in words.zip(self.program.metadata_words..) {
             let value = self.fresh.value();
-            out.push(Stmt::Let(value, Expr::Var(next as u16)));
+            out.push(Stmt::Let(value, Expr::Var(at)));
             *word = Expr::Value(value);
-            next += 1;
         }
     }
 
