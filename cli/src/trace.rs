@@ -219,6 +219,8 @@ impl Telling<'_> {
                 self.action(format!("ct({asked}): {came}"));
             }
             Event::CtClear => self.action("ct_clear"),
+            Event::Reshape(name, 0) => self.action(format!("{name}: the frame is as long as before")),
+            Event::Reshape(name, more) => self.action(format!("{name}: {more:+} bytes")),
             Event::Clone => {
                 self.action("clone");
                 self.clones.push(self.at);

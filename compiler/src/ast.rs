@@ -66,6 +66,7 @@ pub enum Item {
     Use(Spanned<String>),
     Group(Group),
     Meter(Meter),
+    Header(HeaderDecl),
 }
 
 /// `lan` or `lan = 1` behind `port`.
@@ -131,6 +132,17 @@ pub struct Extern {
     pub name: Name,
     /// What calls have to give.
     pub params: Vec<Var>,
+}
+
+/// `header NAME { fields } after PARENT if condition, …;`
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeaderDecl {
+    /// The name.
+    pub name: Name,
+    /// Its fields, from the first bit on.
+    pub fields: Vec<Var>,
+    /// What it may stand behind, and when.
+    pub after: Vec<(Name, Option<Expr>)>,
 }
 
 /// `table NAME { … }`, or `start { … }`, a table of that name.
@@ -333,6 +345,14 @@ pub enum ActionKind {
     Run(Name, Option<Vec<Arg>>),
     /// `learn sessions(ipv4.dst) => pin(in_port)`
     Learn(Name, Vec<Arg>, EntryAction),
+    /// `push vlan(vid = 5)`
+    Push(Name, Option<Vec<Arg>>),
+    /// `pop vlan`, `pop mpls(0x0800)`
+    Pop(Name, Option<Vec<Arg>>),
+    /// `encap eth() / ipv4(dst = 10.0.0.1) / udp() / vxlan(vni = 5)`
+    Encap(Packet),
+    /// `decap vxlan`
+    Decap(Name),
 }
 
 /// `value` or `name = value` between parentheses.

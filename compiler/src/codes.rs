@@ -37,7 +37,9 @@ codes! {
     "bad-literal" "An address, a number or bytes are not written as they have to be: a part too many, a digit that is none, a number beyond 128 bits." bad!("bad-literal");
     "bad-meter" "A meter cannot be as it is declared: it needs a rate above nothing, in `pps` or `kbps`, and room for a burst." bad!("bad-meter");
     "bad-packet" "The headers of a packet cannot stand on each other in this order: a transport header needs IP below it, a tag needs Ethernet. Write them from the outside in." bad!("bad-packet");
+    "bad-parent" "A header is declared behind something that it cannot stand behind: a name that is no header, a header that comes later in the program, or one without an end. Declare its parent first." bad!("bad-parent");
     "bad-prefix" "What stands behind the `/` is not the length of a prefix of such an address, or not a mask of leading ones." bad!("bad-prefix");
+    "bad-stack" "The headers of an `encap` are none that a packet can be put into. They begin with `eth`, have one header of IP, and end with one that carries packets." bad!("bad-stack");
     "bad-value" "A value of a rule of `ovs-ofctl` is not of the form, the kind or the size that its field has." "tcp,tp_dst=65536 actions=drop";
     "chained-comparison" "Comparisons do not chain: `1 < ttl < 5` would compare a truth with a number. Write two comparisons with `&&`, or a range with `in`." bad!("chained-comparison");
     "contradiction" "A rule of `ovs-ofctl` asks a field for two different values, so no packet can match it." "tcp,udp actions=drop";
@@ -50,6 +52,8 @@ codes! {
     "flow-syntax" "A line is not a rule as `ovs-ofctl add-flows` reads them." "tcp,tp_dst=80";
     "goto-backwards" "`goto_table` of OpenFlow leads to tables with greater numbers only. `resubmit` leads anywhere." "table=3,ip actions=goto_table:1";
     "goto-not-last" "Behind a `goto_table` nothing is done in this table: it has to be the last action." "ip actions=goto_table:1,output:1";
+    "header-condition" "The condition under which a header follows its parent reads something beside the packet. Test ports, connections and variables in rules." bad!("header-condition");
+    "header-size" "The fields of a header make no whole number of bytes, none at all, or more than 256 bytes." bad!("header-size");
     "host-bits" "An address has bits beyond the length of its prefix. It is taken as the network that it is in, which the help shows; with a mask, it is an error." bad!("host-bits");
     "more-errors" "There are more errors than are shown. Mend those that are, and look again." "junk\n…";
     "negated-absent" "`!` is plain negation: it also holds for packets that have no such field at all. If those are not meant, test for the header too, or use `!=`." bad!("negated-absent");
@@ -65,6 +69,7 @@ codes! {
     "not-a-field" "A comparison needs something on one side that is read from the packet: a field or a variable." bad!("not-a-field");
     "not-a-set" "What stands behind `in` has to be a set, a range or a prefix." bad!("not-a-set");
     "not-a-value" "A name stands for something that is not one value: a set, a field, a header." bad!("not-a-value");
+    "not-pushable" "A header of the language cannot be put on or taken off by itself. `push` and `pop` are for `vlan`, `mpls` and headers that the program declares; tunnels are `encap` and `decap`." bad!("not-pushable");
     "not-writable" "A field, constant, port or parameter cannot be assigned. Fields that can are listed in the book." bad!("not-writable");
     "not-yet" "The language will have this, and this version has not." bad!("not-yet");
     "overlapping-rules" "Two rules of a table of `ovs-ofctl` have the same priority and a packet can match both. OpenFlow leaves open which one is taken; here it is the first." "ip,nw_src=10.0.0.0/8 actions=output:1\nip,nw_dst=10.0.0.0/8 actions=output:2";

@@ -4,6 +4,7 @@
 use crate::ast::{Arith, Expr, ExprKind, Spanned};
 use crate::diag::Diagnostic;
 use crate::field::Kind;
+use crate::hir::HeaderDecl;
 use crate::parse::address;
 use crate::source::Span;
 
@@ -23,6 +24,9 @@ pub trait Lookup {
 
     /// The value of a name that is none of `flags`; reports why there is none.
     fn name(&mut self, name: &str, span: Span, flags: &[(&str, u32)]) -> Option<Constant>;
+
+    /// A declared or standard header, with its place among the program's.
+    fn header(&mut self, name: &str) -> Option<(u16, HeaderDecl)>;
 }
 
 /// The value of an expression without fields. Names of `flags` stand for their bits.

@@ -20,6 +20,13 @@ pub enum Header {
     Sctp,
     Icmp,
     Icmpv6,
+    /// The second VLAN tag.
+    Vlan2,
+    /// Neighbour discovery: a solicitation or advertisement of ICMPv6.
+    Nd,
+    /// A header that the program declares, or one of the standard ones that are made like those: its place in
+    /// [`Program::headers`](crate::hir::Program::headers).
+    Declared(u16),
 }
 
 impl Header {
@@ -37,9 +44,11 @@ impl Header {
         ("sctp", Header::Sctp),
         ("icmp", Header::Icmp),
         ("icmpv6", Header::Icmpv6),
+        ("vlan2", Header::Vlan2),
+        ("nd", Header::Nd),
     ];
 
-    /// The name to say to people.
+    /// The name to say to people; [`Program::header_name`](crate::hir::Program::header_name) knows those of declared headers.
     pub fn name(self) -> &'static str {
         if self == Header::IpAny {
             "ipv4 or ipv6"
@@ -63,6 +72,9 @@ impl Header {
             Header::Tcp | Header::Udp | Header::Sctp => Some(Header::IpAny),
             Header::Icmp => Some(Header::Ipv4),
             Header::Icmpv6 => Some(Header::Ipv6),
+            Header::Vlan2 => Some(Header::Vlan),
+            Header::Nd => Some(Header::Icmpv6),
+            Header::Declared(_) => Some(Header::Eth),
         }
     }
 }
@@ -131,7 +143,7 @@ fields! {
     CtLabel    "ct.label"      128 Number -       -           "Label of the connection.",
     EthDst     "eth.dst"       48  Mac    Eth     EthDst      "Destination address.",
     EthSrc     "eth.src"       48  Mac    Eth     EthSrc      "Source address.",
-    EthType    "eth.type"      16  Number Eth     -           "Ethernet type behind the VLAN tag; 0x05ff for 802.3 without SNAP.",
+    EthType    "eth.type"      16  Number Eth     EthType         "Ethernet type behind the VLAN tag; 0x05ff for 802.3 without SNAP.",
     VlanTci    "vlan.tci"      16  Number Eth     -           "Tag control information; bit 12 says that there is a tag. 0 without one.",
     VlanVid    "vlan.vid"      12  Number Vlan    VlanVid     "VLAN id of the outer tag.",
     VlanPcp    "vlan.pcp"      3   Number Vlan    VlanPcp     "Priority of the outer tag.",
@@ -140,7 +152,7 @@ fields! {
     ArpTpa     "arp.tpa"       32  Ipv4   Arp     ArpTpa      "Target's IPv4 address.",
     ArpSha     "arp.sha"       48  Mac    Arp     ArpSha      "Sender's hardware address.",
     ArpTha     "arp.tha"       48  Mac    Arp     ArpTha      "Target's hardware address.",
-    IpProto    "ip.proto"      8   Number IpAny   -           "Protocol; of IPv6 the one behind the extension headers.",
+    IpProto    "ip.proto"      8   Number IpAny   IpProto         "Protocol; of IPv6 the one behind the extension headers.",
     IpDscp     "ip.dscp"       6   Number IpAny   IpDscp      "Differentiated services code point.",
     IpEcn      "ip.ecn"        2   Number IpAny   IpEcn       "Explicit congestion notification.",
     IpTtl      "ip.ttl"        8   Number IpAny   IpTtl       "Time to live, or hop limit.",
@@ -152,7 +164,7 @@ fields! {
     Ipv6Label  "ipv6.label"    20  Number Ipv6    Ipv6Label   "Flow label.",
     TcpSrc     "tcp.src"       16  Number Tcp     TcpSrc      "Source port; 0 in fragments.",
     TcpDst     "tcp.dst"       16  Number Tcp     TcpDst      "Destination port; 0 in fragments.",
-    TcpFlags   "tcp.flags"     12  Flags  Tcp     -           "Flags; of a first fragment too, unlike its ports.",
+    TcpFlags   "tcp.flags"     12  Flags  Tcp     TcpFlags         "Flags; of a first fragment too, unlike its ports.",
     UdpSrc     "udp.src"       16  Number Udp     UdpSrc      "Source port; 0 in fragments.",
     UdpDst     "udp.dst"       16  Number Udp     UdpDst      "Destination port; 0 in fragments.",
     SctpSrc    "sctp.src"      16  Number Sctp    SctpSrc     "Source port; 0 in fragments.",
@@ -162,6 +174,22 @@ fields! {
     Icmpv6Type "icmpv6.type"   8   Number Icmpv6  Icmpv6Type  "Type; 0 in fragments.",
     Icmpv6Code "icmpv6.code"   8   Number Icmpv6  Icmpv6Code  "Code; 0 in fragments.",
     InPortNumber "in_port.number" 16 Number -     -           "OpenFlow number of the port the packet came in by.",
+    FrameLen   "frame.len"     32  Number -       -           "Bytes of the frame, without its checksum.",
+    Vlan2Tci   "vlan2.tci"     16  Number Eth     -           "As `vlan.tci`, of the second tag; there only with `option vlan_limit = 2`.",
+    Vlan2Vid   "vlan2.vid"     12  Number Vlan2   Vlan2Vid    "VLAN id of the second tag.",
+    Vlan2Pcp   "vlan2.pcp"     3   Number Vlan2   Vlan2Pcp    "Priority of the second tag.",
+    IpValid    "ip.valid"      1   Number IpAny   -           "1 unless the header is malformed, in which case its fields read 0.",
+    Ipv4Ihl    "ipv4.ihl"      4   Number Ipv4    -           "Length of the header with its options, in words of four bytes.",
+    Ipv4Len    "ipv4.len"      16  Number Ipv4    -           "Length of the packet.",
+    Ipv4Id     "ipv4.id"       16  Number Ipv4    Ipv4Id      "Identification, the same for all fragments of a packet.",
+    Ipv6Len    "ipv6.len"      16  Number Ipv6    -           "Length of what follows the header.",
+    TcpSeq     "tcp.seq"       32  Number Tcp     TcpSeq      "Sequence number; 0 in fragments.",
+    TcpAck     "tcp.ack"       32  Number Tcp     TcpAck      "Number of the byte expected next; 0 in fragments.",
+    TcpWindow  "tcp.window"    16  Number Tcp     TcpWindow   "Window as it is in the header; 0 in fragments.",
+    UdpLen     "udp.len"       16  Number Udp     -           "Length of header and payload; 0 in fragments.",
+    NdTarget   "nd.target"     128 Ipv6   Nd      NdTarget    "The address that is asked for or told.",
+    NdSll      "nd.sll"        48  Mac    Nd      NdSll       "Link-layer address of the source; 0 without that option.",
+    NdTll      "nd.tll"        48  Mac    Nd      NdTll       "Link-layer address of the target; 0 without that option.",
 }
 
 /// Other names of fields, with what must be present for them (mostly the field's own header): the versions of IP by name,
@@ -177,6 +205,9 @@ const ALIASES: &[(&str, Field, Option<Header>)] = &[
     ("ipv6.ecn", Field::IpEcn, Some(Header::Ipv6)),
     ("ipv6.hop_limit", Field::IpTtl, Some(Header::Ipv6)),
     ("ipv6.frag", Field::IpFrag, Some(Header::Ipv6)),
+    ("ipv4.valid", Field::IpValid, Some(Header::Ipv4)),
+    ("ipv6.valid", Field::IpValid, Some(Header::Ipv6)),
+    ("packet.len", Field::FrameLen, None),
     ("eth_dst", Field::EthDst, Some(Header::Eth)),
     ("eth_src", Field::EthSrc, Some(Header::Eth)),
     ("eth_type", Field::EthType, Some(Header::Eth)),
@@ -221,6 +252,9 @@ const ALIASES: &[(&str, Field, Option<Header>)] = &[
     ("icmp_code", Field::IcmpCode, Some(Header::Icmp)),
     ("icmpv6_type", Field::Icmpv6Type, Some(Header::Icmpv6)),
     ("icmpv6_code", Field::Icmpv6Code, Some(Header::Icmpv6)),
+    ("nd_target", Field::NdTarget, Some(Header::Nd)),
+    ("nd_sll", Field::NdSll, Some(Header::Nd)),
+    ("nd_tll", Field::NdTll, Some(Header::Nd)),
     ("ct_state", Field::CtState, None),
     ("ct_zone", Field::CtZone, None),
     ("ct_mark", Field::CtMark, None),
@@ -236,7 +270,8 @@ impl Field {
 
     /// Whether it is not read from the packet's bytes.
     pub fn is_metadata(self) -> bool {
-        matches!(self, Field::InPort | Field::CtState | Field::CtZone | Field::CtMark | Field::CtLabel)
+        use Field::{CtLabel, CtMark, CtState, CtZone, InPort, InPortNumber};
+        matches!(self, InPort | InPortNumber | CtState | CtZone | CtMark | CtLabel)
     }
 
     /// All names and aliases, for suggestions.

@@ -8,7 +8,7 @@
 //! cond      := true | has(header) | compare(read, test) | not cond | all cond* | any cond* | compare_to(read, order, read)
 //! read      := place view                              view: what tables see, or what actions see
 //! test      := masked(value, mask) | range(low, high) | in(range*)
-//! place     := (space, bit offset, width)              space: a field of the packet, or the metadata
+//! place     := (space, bit offset, width)              space: a field of the packet, the metadata, or a declared header
 //! value     := constant | read(place) | arith(op, value, value) | hash(value*) | param(n)
 //! action    := output(port) | in_port | flood | all | normal | drop
 //!            | set(place, value) | dec_ttl
@@ -17,9 +17,12 @@
 //!            | output_to(value) | output_part(value, max_len) | mirror(port) | controller(reason, max_len)
 //!            | count(counter) | group(group) | meter(meter)
 //!            | learn(table, key value*, action, argument value*)
+//!            | push(header, (place, value)*) | pop(header) | push_vlan(tpid, tci) | pop_vlan | set_vlan(place, value)
+//!            | push_mpls(type, (place, value)*) | pop_mpls(type) | dec_mpls_ttl | encap(bytes, (place, value)*) | decap(tunnel, header)
 //! group     := name kind hash bucket*                  kind: all, select, indirect, fast failover
 //! bucket    := weight watch? action*
 //! meter     := name unit rate burst                    unit: packets, or kilobits
+//! header    := name bytes field* (after parent cond)*
 //! ```
 //!
 //! Meaning, in one place; SEMANTICS and CONTRACTS have the reasons:
@@ -62,12 +65,27 @@
 //! - `count` counts the packet, as long as it is then, whatever becomes of it.
 //! - `param(n)` is the n-th argument of the entry by which a rule of a keyed table was taken.
 //! - Variables and `ct.*` are 0 when a packet enters.
+//! - A declared header is present if one of its parents is, that parent's condition holds (as tables see it), and all its
+//!   bytes are there; the first such parent counts. It begins behind its parent: behind the tags of Ethernet, the 28 bytes
+//!   of ARP, the options of IP and TCP, the eight bytes of UDP and ICMP, the twelve of SCTP; never in a fragment. A field of
+//!   an absent one reads 0, a write to it does nothing. Parents stand before it in `headers`, so none contains itself.
+//! - `push` and `pop` of a declared header put bytes behind its parent (the first that is present, whatever its condition)
+//!   and take them out; without a parent, or the header, nothing happens. Lengths of IP and UDP follow, and so do checksums
+//!   of TCP, UDP, SCTP and ICMP, by what changed: wrong ones stay wrong. Values are read before the frame changes.
+//! - `push_vlan` adds an outermost tag, `pop_vlan` removes it if there is one, `set_vlan` writes a part of it and adds one
+//!   where there is none. `push_mpls` adds a label: that of the outer one, else explicit null with class and TTL of IP or 64.
+//!   More than three labels fail the packet, there and in `pop_mpls`. `dec_mpls_ttl` is to labels what `dec_ttl` is to IP.
+//! - `encap` puts headers in front of the frame, or in place of Ethernet in front of the IP packet, where there must be one;
+//!   lengths, types and IPv4's checksum are right, UDP over IPv4 has none. `decap` removes all up to the packet in a tunnel,
+//!   where its header is present; IP inside keeps the outer Ethernet addresses. Without a whole packet inside it fails.
+//! - Where there is no room for bytes in front of a frame, the packet fails.
 
 mod keyed;
 
 pub use keyed::{KeyMatch, KeyPart, Keyed, KeyedAction, KeyedEntry, Learn, MatchKind, Param};
 
 use pipec_abi::DropReason;
+pub use pipec_abi::reshape::Tunnel;
 
 use crate::field::{Field, Header, Kind};
 use crate::source::Span;
@@ -107,6 +125,50 @@ pub struct Program {
     pub meters: Vec<Meter>,
     /// Names of its own counters.
     pub counters: Vec<String>,
+    /// Headers that it declares, and standard ones that it uses.
+    pub headers: Vec<HeaderDecl>,
+}
+
+/// A header made of fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderDecl {
+    /// Its name.
+    pub name: String,
+    /// How long it is; at least one byte.
+    pub bytes: u16,
+    /// Its fields, in order.
+    pub fields: Vec<HeaderField>,
+    /// What it may stand behind.
+    pub after: Vec<After>,
+}
+
+/// A field of a declared header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderField {
+    /// Its name, without that of the header.
+    pub name: String,
+    /// First bit, counted from the header's most significant.
+    pub offset: u16,
+    /// How many bits.
+    pub width: u8,
+    /// How values are written.
+    pub kind: Kind,
+}
+
+/// What a declared header stands behind, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct After {
+    /// The header before it; a declared one stands before it in the program too.
+    pub parent: Header,
+    /// What must hold besides; it reads the packet only.
+    pub cond: Cond,
+}
+
+impl HeaderDecl {
+    /// A field by its name.
+    pub fn field(&self, name: &str) -> Option<&HeaderField> {
+        self.fields.iter().find(|field| field.name == name)
+    }
 }
 
 /// A port.
@@ -217,7 +279,12 @@ pub struct Place {
 pub enum Space {
     Field(Field),
     Meta,
+    /// A declared header: its place in [`Program::headers`].
+    Header(u16),
 }
+
+/// The offset of the place whose one bit says that a declared header is present: what `plan` and `check` make of `has`.
+pub const PRESENCE: u16 = u16::MAX;
 
 impl Place {
     /// A whole field.
@@ -341,6 +408,43 @@ pub enum Action {
     Meter(MeterId),
     // keyed tables
     Learn(Box<Learn>),
+    /// Puts a declared header behind its parent; places are in it, without overlap, all other bits are 0.
+    Push {
+        header: u16,
+        values: Vec<(Place, Value)>,
+    },
+    /// Takes a declared header out.
+    Pop {
+        header: u16,
+    },
+    PushVlan {
+        tpid: u16,
+        tci: Value,
+    },
+    PopVlan,
+    /// `place` is of `vlan.vid` or `vlan.pcp`.
+    SetVlan {
+        place: Place,
+        value: Value,
+    },
+    /// Places are in the declared header of MPLS.
+    PushMpls {
+        eth_type: u16,
+        values: Vec<(Place, Value)>,
+    },
+    PopMpls {
+        eth_type: u16,
+    },
+    /// The declared header of MPLS.
+    DecMplsTtl {
+        header: u16,
+    },
+    Encap(Box<Encap>),
+    /// The declared header of the tunnel.
+    Decap {
+        tunnel: Tunnel,
+        header: u16,
+    },
 }
 
 /// A counter with a name, by its place in [`Program::counters`].
@@ -412,6 +516,37 @@ pub struct Meter {
 pub enum MeterUnit {
     Packets,
     Kilobits,
+}
+
+/// Headers that are put in front.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encap {
+    /// Their bytes; lengths and checksums are filled in.
+    pub bytes: Vec<u8>,
+    /// First bit, width and value of fields that are known only then.
+    pub values: Vec<(u16, u8, Value)>,
+    /// Offset of IP, and whether it is version 6.
+    pub ip: (u16, bool),
+    /// Offset of UDP.
+    pub udp: Option<u16>,
+    /// Offset of a length of 16 bits that counts what is behind the headers.
+    pub length: Option<u16>,
+    /// What is inside.
+    pub inside: Inside,
+}
+
+/// What a stack of headers is put in front of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inside {
+    /// The frame.
+    Frame,
+    /// The IP packet in it. Where its Ethernet type is written, and where its protocol number (4 or 41).
+    Packet {
+        /// Two bytes.
+        eth_type: Option<u16>,
+        /// One byte.
+        protocol: Option<u16>,
+    },
 }
 
 /// A `ct(...)`.
@@ -499,5 +634,21 @@ impl Program {
     /// The port with this OpenFlow number.
     pub fn port_numbered(&self, number: u128) -> Option<PortId> {
         self.ports.iter().position(|port| u128::from(port.number) == number).map(|at| PortId(at as u16))
+    }
+
+    /// The name of a header, for people.
+    pub fn header_name(&self, header: Header) -> &str {
+        match header {
+            Header::Declared(index) => &self.headers[usize::from(index)].name,
+            header => header.name(),
+        }
+    }
+
+    /// The name of a place in a declared header, for people: that of the field it lies in.
+    pub fn header_place_name(&self, header: u16, place: Place) -> String {
+        let declared = &self.headers[usize::from(header)];
+        let inside = |f: &&HeaderField| (f.offset..f.offset + u16::from(f.width)).contains(&place.offset);
+        let field = declared.fields.iter().find(inside);
+        field.map_or(declared.name.clone(), |field| format!("{}.{}", declared.name, field.name))
     }
 }

@@ -31,6 +31,7 @@ pub mod resolve;
 mod rows;
 pub mod show;
 pub mod source;
+pub mod standard;
 mod suggest;
 pub mod token;
 mod uses;

@@ -9,8 +9,8 @@ use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::ast::{
-    Action, ActionKind, Arg, Arith, Comparison, Expected, Expr, ExprKind, Group, Item, Layer, Like, Meter, Packet,
-    Pipeline, Radix, Rule, Spanned, Step, Var,
+    Action, ActionKind, Arg, Arith, Comparison, Expected, Expr, ExprKind, Group, Item, Layer, Like, Meter, Name,
+    Packet, Pipeline, Radix, Rule, Spanned, Step, Var,
 };
 
 /// A whole program.
@@ -102,6 +102,15 @@ fn print_item(item: &Item, out: &mut String) {
         Item::Use(path) => line(out, 1, &format!("use {};", string(&path.node))),
         Item::Group(group) => print_group(group, out),
         Item::Meter(meter) => print_meter(meter, out),
+        Item::Header(header) => {
+            let after = header.after.iter().map(|(parent, cond)| match cond {
+                Some(cond) => format!("{} if {}", parent.node, expr(cond)),
+                None => parent.node.clone(),
+            });
+            let after = after.collect::<Vec<_>>().join(", ");
+            let fields = declarations(&header.fields);
+            line(out, 1, &format!("header {} {{ {fields} }} after {after};", header.name.node));
+        }
         Item::Test(test) => {
             line(out, 1, &format!("test {} {{", string(&test.name.node)));
             for step in &test.steps {
@@ -237,8 +246,20 @@ fn print_action(action: &Action, out: &mut String) {
         ActionKind::Learn(name, key, action) => {
             out.push_str(&format!("learn {}({}) => {}", name.node, print_args(key), keyed::action(action)));
         }
+        ActionKind::Push(name, args) => print_named("push", name, args, out),
+        ActionKind::Pop(name, args) => print_named("pop", name, args, out),
+        ActionKind::Encap(packet) => out.push_str(&format!("encap {}", print_packet(packet))),
+        ActionKind::Decap(name) => out.push_str(&format!("decap {}", name.node)),
         ActionKind::Run(name, None) => out.push_str(&name.node),
         ActionKind::Run(name, Some(args)) => out.push_str(&format!("{}({})", name.node, print_args(args))),
+    }
+}
+
+/// `push vlan(vid = 5)` and its like.
+fn print_named(word: &str, name: &Name, args: &Option<Vec<Arg>>, out: &mut String) {
+    out.push_str(&format!("{word} {}", name.node));
+    if let Some(args) = args {
+        out.push_str(&format!("({})", print_args(args)));
     }
 }
 

@@ -10,6 +10,9 @@ use crate::hir::{Action, Cond, Ct, Match, Order, Place, PortId, Program, Rule, S
 /// The name of a place: a field's, a variable's, or which bits of either.
 pub fn place(program: &Program, place: Place) -> String {
     let range = || format!("[{}..{}]", place.offset, place.offset + u16::from(place.width));
+    if let Space::Header(header) = place.space {
+        return program.header_place_name(header, place);
+    }
     if let Space::Field(field) = place.space {
         return if place == Place::field(field) {
             field.name().to_string()
@@ -229,8 +232,36 @@ pub fn action(program: &Program, action: &Action) -> String {
         Action::Meter(meter) => {
             format!("meter({})", program.meters.get(usize::from(meter.0)).map_or("?", |meter| meter.name.as_str()))
         }
+        Action::Push { header, values } => {
+            format!("push {}({})", header_name(program, *header), assignments(program, values))
+        }
+        Action::Pop { header } => format!("pop {}", header_name(program, *header)),
+        Action::PushVlan { tpid, tci } => format!("push vlan(tci = {}, tpid = {tpid:#06x})", computed(program, tci)),
+        Action::PopVlan => "pop vlan".into(),
+        Action::SetVlan { place: to, value } => format!("{} = {}", place(program, *to), computed(program, value)),
+        Action::PushMpls { eth_type, values } if values.is_empty() => format!("push mpls(type = {eth_type:#06x})"),
+        Action::PushMpls { eth_type, values } => {
+            format!("push mpls(type = {eth_type:#06x}, {})", assignments(program, values))
+        }
+        Action::PopMpls { eth_type } => format!("pop mpls({eth_type:#06x})"),
+        Action::Encap(encap) => format!("encap {} bytes of headers", encap.bytes.len()),
+        Action::Decap { header, .. } => format!("decap {}", header_name(program, *header)),
+        Action::DecMplsTtl { .. } => "dec_mpls_ttl".into(),
         other => snake(&format!("{other:?}")),
     }
+}
+
+fn header_name(program: &Program, header: u16) -> &str {
+    program.headers.get(usize::from(header)).map_or("?", |header| header.name.as_str())
+}
+
+/// Values of a header's fields, by the names that they have in it.
+fn assignments(program: &Program, values: &[(Place, Value)]) -> String {
+    let one = |(to, from): &(Place, Value)| {
+        let name = place(program, *to);
+        format!("{} = {}", name.split_once('.').map_or(name.as_str(), |(_, field)| field), computed(program, from))
+    };
+    values.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 fn computed(program: &Program, value: &Value) -> String {

@@ -187,7 +187,7 @@ fn what_is_offered_fits_the_place() {
     offers(in_program("ip && ", "ct.§ && "), &["ct.new", "ct.state", "ct.mark"], &["tcp.syn"]);
     offers(in_program("ip && ", "§"), &["hosts", "WEB", "tag", "lan", "tcp", "ipv4.src"], &["goto", "smac", "dl_dst"]);
     offers(in_program(start, "§"), &["else", "priority", "ip", "hosts"], &["goto", "table"]);
-    offers(in_program(rule, "§"), &["route", "output", "goto", "tag", "eth.dst"], &["hosts", "eth.type", "first"]);
+    offers(in_program(rule, "§"), &["route", "output", "goto", "tag", "eth.dst"], &["hosts", "ip.frag", "first"]);
     offers(in_program(rule, "goto §"), &["first", "second"], &["route", "lan"]);
     offers(in_program(rule, "call se§"), &["second"], &["lan"]);
     offers(in_program(rule, "output(§"), &["lan", "wan", "out"], &["WEB", "drop"]);

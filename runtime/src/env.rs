@@ -31,6 +31,11 @@ pub trait Buffers {
     fn frame_len(&self, pkt: Handle) -> u32;
     /// Cuts a packet that nobody else holds to `len` bytes, if it is longer.
     fn cut(&mut self, pkt: Handle, len: u32);
+    /// Adds `n` bytes of any content at the front of a packet that nobody else holds: its first byte; nothing, and no
+    /// change, where there is no room.
+    fn prepend(&mut self, pkt: Handle, n: usize) -> Option<*mut u8>;
+    /// Takes the first `n` bytes of such a packet away, which has them: its first byte.
+    fn strip(&mut self, pkt: Handle, n: usize) -> *mut u8;
 }
 
 /// Where a burst's packets go when it is committed. Each packet, and each copy, reaches it exactly once.
@@ -53,8 +58,10 @@ pub trait Sink<B: Buffers> {
 
 /// Outputs of one burst at the most; beyond it packets fail under [`DropReason::Outputs`].
 const MAX_OUTPUTS: usize = 8192;
-/// Bytes that `save` remembers: more than any program reads or writes of a frame.
-const SAVE_BYTES: usize = 512;
+/// Bytes of a frame, at the most: lengths of IP and offsets of headers have 16 bits.
+const MAX_FRAME: usize = 65_535;
+/// Bytes that `save` has room for without asking for more: a frame of Ethernet with headers in front.
+const SAVE_BYTES: usize = 2048;
 /// The end of a list.
 const END: u16 = u16::MAX;
 
@@ -69,12 +76,6 @@ struct Out {
     reason: u8,
 }
 
-/// What `save` remembered.
-struct Saved {
-    len: usize,
-    bytes: [u8; SAVE_BYTES],
-}
-
 /// The `Env` of a worker.
 pub struct WorkerEnv<B: Buffers> {
     /// Where packets live.
@@ -87,7 +88,8 @@ pub struct WorkerEnv<B: Buffers> {
     outs: Vec<Out>,
     /// First and last output of each packet.
     lists: [(u16, u16); BURST],
-    saved: Vec<Saved>,
+    /// Frames that `save` remembered; kept for the next.
+    saved: Vec<Vec<u8>>,
     saves: usize,
     /// Copies for which there was no buffer, as (port, number), since the last commit.
     lost: Vec<(u16, DropReason)>,
@@ -290,6 +292,21 @@ impl<B: Buffers> WorkerEnv<B> {
         listed
     }
 
+    /// Makes packet `i` longer or shorter by `n` bytes at the front; false, and no change, where there is no room.
+    fn resize(&mut self, burst: &mut Burst, i: usize, n: i32) -> bool {
+        let pkt = burst.pkt(i);
+        let data = match usize::try_from(n) {
+            Ok(n) => self.buffers.prepend(pkt, n),
+            Err(_) => Some(self.buffers.strip(pkt, n.unsigned_abs() as usize)),
+        };
+        let Some(data) = data else { return false };
+        let len = burst.frame_len(i).wrapping_add_signed(n);
+        // SAFETY: whoever owns the packet's memory has just made it so long, and it is this packet's alone until it is
+        // committed.
+        unsafe { burst.replace(i, data, len) };
+        true
+    }
+
     /// Discards the outputs of packet `i` and drops it.
     #[cold]
     fn discard(&mut self, burst: &mut Burst, i: usize, reason: DropReason) {
@@ -360,20 +377,38 @@ impl<B: Buffers> Env for WorkerEnv<B> {
     #[cold]
     fn save(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize) {
         if self.saves == self.saved.len() {
-            self.saved.push(Saved { len: 0, bytes: [0; SAVE_BYTES] }); // at most as often as clones nest; then reused
+            self.saved.push(Vec::with_capacity(SAVE_BYTES)); // at most as often as clones nest; then reused
         }
         let saved = &mut self.saved[self.saves];
-        let data = burst.bytes(i);
-        saved.len = data.len().min(SAVE_BYTES);
-        saved.bytes[..saved.len].copy_from_slice(&data[..saved.len]);
+        saved.clear();
+        saved.extend_from_slice(burst.bytes(i));
         self.saves += 1;
     }
 
     #[cold]
     fn restore(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize) {
         self.saves -= 1;
-        let saved = &self.saved[self.saves];
-        burst.bytes_mut(i)[..saved.len].copy_from_slice(&saved.bytes[..saved.len]);
+        let (len, now) = (self.saved[self.saves].len(), burst.bytes(i).len());
+        // All but the front lies where it did: there is room for what was there.
+        if len != now && !self.resize(burst, i, len as i32 - now as i32) {
+            return;
+        }
+        burst.bytes_mut(i).copy_from_slice(&self.saved[self.saves]);
+    }
+
+    fn grow(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize, at: usize, n: usize) -> bool {
+        if burst.bytes(i).len() + n > MAX_FRAME || !self.resize(burst, i, n as i32) {
+            return false;
+        }
+        let data = burst.bytes_mut(i);
+        data.copy_within(n..n + at, 0);
+        data[at..at + n].fill(0);
+        true
+    }
+
+    fn shrink(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize, at: usize, n: usize) {
+        burst.bytes_mut(i).copy_within(..at, n);
+        self.resize(burst, i, -(n as i32));
     }
 
     #[cold]

@@ -20,16 +20,27 @@ pub struct Heap {
     unused: Vec<usize>,
 }
 
-/// A packet on the heap.
+/// Bytes free in front of a frame, as DPDK has it.
+const HEADROOM: usize = 128;
+
+/// A packet on the heap: its bytes with those that are free before them, and how many these are.
 #[derive(Default)]
 struct HeapPacket {
     data: Vec<u8>,
+    start: usize,
     holders: usize,
 }
 
+impl HeapPacket {
+    fn frame(&self) -> &[u8] {
+        &self.data[self.start..]
+    }
+}
+
 impl Heap {
-    fn make(&mut self, data: Vec<u8>) -> Handle {
-        let packet = HeapPacket { data, holders: 1 };
+    fn make(&mut self, frame: &[u8]) -> Handle {
+        let data = [&[0; HEADROOM], frame].concat();
+        let packet = HeapPacket { data, start: HEADROOM, holders: 1 };
         let slot = match self.unused.pop() {
             Some(slot) => slot,
             None => {
@@ -61,7 +72,7 @@ impl Kind for Heap {
 
 impl Buffers for Heap {
     fn copy(&mut self, burst: &Burst, i: usize) -> Option<Handle> {
-        Some(self.make(burst.bytes(i).to_vec()))
+        Some(self.make(burst.bytes(i)))
     }
     fn share(&mut self, pkt: Handle) -> Option<Handle> {
         self.get_mut(pkt).holders += 1;
@@ -77,7 +88,17 @@ impl Buffers for Heap {
         }
     }
     fn frame_len(&self, pkt: Handle) -> u32 {
-        self.get(pkt).data.len() as u32
+        self.get(pkt).frame().len() as u32
+    }
+    fn prepend(&mut self, pkt: Handle, n: usize) -> Option<*mut u8> {
+        let packet = self.get_mut(pkt);
+        packet.start = packet.start.checked_sub(n)?;
+        Some(packet.data[packet.start..].as_mut_ptr())
+    }
+    fn strip(&mut self, pkt: Handle, n: usize) -> *mut u8 {
+        let packet = self.get_mut(pkt);
+        packet.start += n;
+        packet.data[packet.start..].as_mut_ptr()
     }
     fn cut(&mut self, pkt: Handle, len: u32) {
         self.get_mut(pkt).data.truncate(len as usize);
@@ -173,8 +194,8 @@ impl Offline {
             self.burst.begin(now_ns);
             self.env.begin(now_ns);
             for (port, frame) in chunk {
-                let pkt = self.env.buffers.make(frame.as_ref().to_vec());
-                let data = &mut self.env.buffers.get_mut(pkt).data;
+                let pkt = self.env.buffers.make(frame.as_ref());
+                let data = &mut self.env.buffers.get_mut(pkt).data[HEADROOM..];
                 let (data, len) = (data.as_mut_ptr(), data.len() as u32);
                 // SAFETY: the packet is on the heap until the sink frees it, and its bytes are `len` long.
                 unsafe { self.burst.push(pkt, data, len, *port) };
@@ -226,7 +247,7 @@ struct Collect<'a> {
 impl Sink<Heap> for Collect<'_> {
     fn send(&mut self, buffers: &mut Heap, port: u16, pkt: Handle, _len: u32, _copy: bool) {
         if self.attached.get(usize::from(port)) == Some(&true) {
-            let frame = buffers.get(pkt).data.clone();
+            let frame = buffers.get(pkt).frame().to_vec();
             self.outcomes[self.at].outputs.push((port, frame));
         } else {
             self.outcomes[self.at].lose(port, DropReason::NoPort);

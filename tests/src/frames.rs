@@ -39,7 +39,7 @@ fn damage() -> impl Strategy<Value = Damage> {
 
 fn packet() -> impl Strategy<Value = Vec<u8>> {
     let tag = prop_oneof![4 => Just(None), 1 => (0u16..4, 0u16..8).prop_map(|(vid, pcp)| Some(pcp << 13 | vid))];
-    let network = prop_oneof![5 => ipv4(), 2 => ipv6(), 1 => arp(), 1 => other()];
+    let network = prop_oneof![5 => ipv4(), 2 => ipv6(), 1 => arp(), 1 => other(), 2 => labels(), 2 => tunnels()];
     (0u8..4, 0u8..4, tag, network).prop_map(|(dst, src, tag, (eth_type, payload))| {
         let dst = if dst == 3 { [0xff; 6] } else { [2, 0, 0, 0, 0, dst] };
         let mut frame = dst.to_vec();
@@ -132,7 +132,71 @@ fn other() -> impl Strategy<Value = (u16, Vec<u8>)> {
         Just((38, vec![0x42, 0x42, 3, 0, 0, 0, 0, 0])),
         Just((38, vec![0xaa, 0xaa, 3, 0, 0, 0, 8, 0, 0x45, 0])),
         Just((0x8100, vec![0, 1, 0x81, 0, 0, 2, 8, 0, 0x45])),
+        Just((0x88a8, vec![0, 1, 0x81, 0, 0, 2, 0x88, 0xb5, 1, 2, 3, 4, 5, 6])),
     ]
+}
+
+/// MPLS, up to four labels, before IPv4 or nothing.
+fn labels() -> impl Strategy<Value = (u16, Vec<u8>)> {
+    (0usize..5, 0u8..4, ipv4(), any::<bool>()).prop_map(|(n, ttl, (_, ip), multicast)| {
+        let label = |k: usize| [0, 0, 0x10 | u8::from(k + 1 == n), ttl];
+        let mut payload: Vec<u8> = (0..n).flat_map(label).collect();
+        payload.extend(ip);
+        (if multicast { 0x8848 } else { 0x8847 }, payload)
+    })
+}
+
+/// Frames and packets in tunnels over IPv4, and neighbour discovery.
+fn tunnels() -> impl Strategy<Value = (u16, Vec<u8>)> {
+    let inner = prop_oneof![2 => ipv4(), 1 => ipv6(), 1 => arp()];
+    (0u8..6, inner, any::<bool>(), 0u8..8).prop_map(|(kind, (eth_type, inner), sum, flags)| {
+        let frame = [&[2, 0, 0, 0, 0, 7, 2, 0, 0, 0, 0, 6], &eth_type.to_be_bytes()[..], &inner].concat();
+        let udp = |port: u16, payload: Vec<u8>| {
+            let len = (payload.len() as u16 + 8).to_be_bytes();
+            (17, [&[0x9c, 0x40], &port.to_be_bytes()[..], &len, &[0, u8::from(sum)], &payload].concat())
+        };
+        let (proto, payload) = match kind {
+            0 => udp(4789, [&[8, 0, 0, 0, 0, 0, 7, 0], &frame[..]].concat()),
+            1 => udp(6081, [&[1, 0, 0x65, 0x58, 0, 0, 7, 0, 0, 1, 2, 0], &frame[..]].concat()),
+            2 => (
+                47,
+                [&[flags << 4, 0], &eth_type.to_be_bytes()[..], &vec![0; flags.count_ones() as usize * 4], &inner]
+                    .concat(),
+            ),
+            3 => {
+                let optional =
+                    if flags & 7 != 0 { vec![0, 1, 0, if flags & 4 != 0 { 0x85 } else { 0 }] } else { vec![] };
+                let extension = if flags & 4 != 0 { vec![1, 16, 5, 0] } else { vec![] };
+                let head = [0x30 | flags, 255, 0, 0, 0, 0, 0, 7];
+                udp(2152, [&head[..], &optional, &extension, &inner].concat())
+            }
+            4 => udp(6081, [&[0, 0], &eth_type.to_be_bytes()[..], &[0, 0, 7, 0], &inner].concat()),
+            _ => return (0x86dd, discovery(flags)),
+        };
+        let len = (payload.len() as u16 + 20).to_be_bytes();
+        let mut ip = vec![0x45, 0, len[0], len[1], 0, 7, 0, 0, 64, proto, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        let checksum = checksum(&ip, 0);
+        ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+        ip.extend(payload);
+        (0x0800, ip)
+    })
+}
+
+/// A neighbour's solicitation or advertisement with some options.
+fn discovery(flags: u8) -> Vec<u8> {
+    let mut message = vec![135 + (flags & 1), 0, 0, 0, 0, 0, 0, 0];
+    message.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    for kind in [1, 2, flags] {
+        if flags & kind != 0 {
+            message.extend([kind, 1, 2, 0, 0, 0, 0, 1]);
+        }
+    }
+    let mut ip = vec![0x60, 0, 0, 0, 0, message.len() as u8, 58, 255];
+    ip.extend([0xfd; 32]);
+    let mut pseudo = [0xfd; 40].to_vec();
+    pseudo[32..].copy_from_slice(&[0, 0, 0, message.len() as u8, 0, 0, 0, 58]);
+    ip.extend(with_checksum(58, message, &pseudo));
+    ip
 }
 
 fn with_checksum(proto: u8, mut payload: Vec<u8>, pseudo: &[u8]) -> Vec<u8> {

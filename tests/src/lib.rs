@@ -14,3 +14,4 @@ pub mod ovs;
 pub mod program_tests;
 pub mod programs;
 pub mod rust;
+pub mod shapes;

@@ -2,6 +2,7 @@
 
 mod keyed;
 
+use crate::shapes;
 use pipec_compiler::field::{Field, Header};
 use pipec_compiler::hir::{
     Action, Arith, Bucket, Cond, CounterId, Ct, Group, GroupId, GroupKind, Match, Meter, MeterId, MeterUnit, Options,
@@ -43,6 +44,22 @@ const FIELDS: &[(Field, Header, &[u128])] = &[
     (Field::IcmpType, Header::Icmp, &[0, 3, 8]),
     (Field::IcmpCode, Header::Icmp, &[0, 1]),
     (Field::Icmpv6Type, Header::Icmpv6, &[128, 129]),
+    (Field::FrameLen, Header::Eth, &[42, 60, 64]),
+    (Field::Vlan2Tci, Header::Eth, &[0, 0x1002]),
+    (Field::Vlan2Vid, Header::Vlan2, &[1, 2]),
+    (Field::Vlan2Pcp, Header::Vlan2, &[0, 3]),
+    (Field::IpValid, Header::IpAny, &[0, 1]),
+    (Field::Ipv4Ihl, Header::Ipv4, &[0, 5, 6]),
+    (Field::Ipv4Len, Header::Ipv4, &[0, 32, 40]),
+    (Field::Ipv4Id, Header::Ipv4, &[0, 7]),
+    (Field::Ipv6Len, Header::Ipv6, &[8, 12, 20]),
+    (Field::TcpSeq, Header::Tcp, &[0, 1000, 1001]),
+    (Field::TcpAck, Header::Tcp, &[0, 1000, 1002]),
+    (Field::TcpWindow, Header::Tcp, &[0, 0xffff]),
+    (Field::UdpLen, Header::Udp, &[0, 12]),
+    (Field::NdTarget, Header::Nd, &[0, 0xfd << 120 | 1]),
+    (Field::NdSll, Header::Nd, &[0, 0x0200_0000_0001]),
+    (Field::NdTll, Header::Nd, &[0, 0x0200_0000_0001]),
     (Field::CtState, Header::Eth, &[0x20, 0x21, 0x22, 0x2a, 0x30]),
     (Field::CtZone, Header::Eth, &[0, 1, 2]),
     (Field::CtMark, Header::Eth, &[0, 7]),
@@ -68,6 +85,7 @@ pub fn program(cyclic: bool) -> impl Strategy<Value = Program> {
                 groups,
                 meters,
                 counters: vec!["first".into(), "second".into()],
+                headers: shapes::headers(),
                 ..Program::default()
             };
             keyed::learn(&mut program, &learn);
@@ -89,6 +107,41 @@ fn group(g: u16, n: usize, cyclic: bool) -> impl Strategy<Value = Group> {
         move |(kind, hash, mut buckets)| {
             buckets.truncate(if kind == GroupKind::Indirect { 1 } else { 4 });
             Group { name: format!("g{g}"), kind, hash, buckets, span: Span::default() }
+        },
+    )
+}
+
+/// A program whose rules change the shape of frames several times, look at what came of it in a second table, and send it.
+pub fn shaping() -> impl Strategy<Value = Program> {
+    let change = || prop_oneof![4 => shapes::action().boxed(), 1 => set().boxed(), 1 => Just(Action::DecTtl).boxed()];
+    let list = |last: Vec<Action>| {
+        let changes = prop::collection::vec(change(), 1..4);
+        changes.prop_map(move |changes| [changes, last.clone()].concat())
+    };
+    let out = || vec![Action::InPort];
+    let again = vec![Action::Clone(vec![Action::Call { table: TableId(1), in_port: None }]), Action::InPort];
+    let first = prop::collection::vec((cond(), list(again)), 1..3);
+    let second = prop::collection::vec((cond(), list(out())), 0..3);
+    (first, list(vec![Action::Goto(TableId(1))]), second, 0u8..3).prop_map(
+        move |(mut first, rest, mut second, vlan_limit)| {
+            first.push((Cond::True, rest));
+            second.push((Cond::True, out()));
+            let rule =
+                |(cond, actions)| Rule { priority: 0, cond, actions, text: String::new(), span: Span::default() };
+            let table = |(t, rules): (usize, Vec<_>)| Table {
+                name: format!("t{t}"),
+                rules: rules.into_iter().map(rule).collect(),
+                span: Span::default(),
+            };
+            Program {
+                name: "shaping".into(),
+                ports: (1..4).map(|n| Port { name: format!("p{n}"), number: n }).collect(),
+                options: Options { vlan_limit },
+                metadata_words: WORDS,
+                tables: [first, second].into_iter().enumerate().map(table).collect(),
+                headers: shapes::headers(),
+                ..Program::default()
+            }
         },
     )
 }
@@ -183,7 +236,15 @@ fn compare() -> impl Strategy<Value = Cond> {
         let read = Read { place: Place::field(Field::InPort), view: View::Table };
         Cond::Compare(read, Match::Masked { value: port, mask: 0xffff })
     });
-    prop_oneof![12 => of_field, 2 => of_meta, 4 => of_port, 1 => compare_to()]
+    let of_header = shapes::place().prop_flat_map(|place| {
+        let Space::Header(header) = place.space else { unreachable!("a place in a header") };
+        let value = prop_oneof![Just(0u128), Just(1), Just(3), any::<u128>()].prop_map(move |v| v & ones(place.width));
+        value.prop_flat_map(move |value| test(place.width, value)).prop_map(move |test| {
+            let read = Read { place, view: View::Table };
+            Cond::All(vec![Cond::Has(Header::Declared(header)), Cond::Compare(read, test)])
+        })
+    });
+    prop_oneof![12 => of_field, 2 => of_meta, 4 => of_port, 1 => compare_to(), 4 => of_header]
 }
 
 /// Two places against each other.
@@ -202,10 +263,21 @@ fn compare_to() -> impl Strategy<Value = Cond> {
 
 fn cond() -> impl Strategy<Value = Cond> {
     let header = prop::sample::select(
-        &[Header::Vlan, Header::Arp, Header::Ipv4, Header::Ipv6, Header::IpAny, Header::Tcp, Header::Udp, Header::Icmp]
-            [..],
+        &[
+            Header::Vlan,
+            Header::Arp,
+            Header::Ipv4,
+            Header::Ipv6,
+            Header::IpAny,
+            Header::Tcp,
+            Header::Udp,
+            Header::Icmp,
+            Header::Vlan2,
+            Header::Nd,
+        ][..],
     );
-    let leaf = prop_oneof![1 => Just(Cond::True), 2 => header.prop_map(Cond::Has), 5 => compare()];
+    let declared = shapes::header().prop_map(|header| Cond::Has(Header::Declared(header)));
+    let leaf = prop_oneof![1 => Just(Cond::True), 2 => header.prop_map(Cond::Has), 1 => declared, 5 => compare()];
     leaf.prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
             1 => inner.clone().prop_map(|c| Cond::Not(Box::new(c))),
@@ -286,7 +358,9 @@ fn set() -> impl Strategy<Value = Action> {
             .prop_map(move |field| Action::Set { place, value: Value::Read(Place::field(field)) });
         prop_oneof![1 => from_field, 2 => other].boxed()
     });
-    prop_oneof![2 => of_field, 2 => of_meta]
+    let of_header = shapes::place()
+        .prop_flat_map(|place| shapes::value(place.width).prop_map(move |value| Action::Set { place, value }));
+    prop_oneof![2 => of_field, 2 => of_meta, 1 => of_header]
 }
 
 fn ct() -> impl Strategy<Value = Action> {
@@ -346,6 +420,7 @@ fn actions(t: usize, n: usize, cyclic: bool, nested: u32, groups: u16) -> BoxedS
         1 => Just(Action::Normal),
         3 => set(),
         1 => Just(Action::DecTtl),
+        3 => shapes::action(),
         3 => ct(),
         1 => Just(Action::CtClear),
         2 => call,

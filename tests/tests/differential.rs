@@ -51,6 +51,11 @@ proptest! {
     }
 
     #[test]
+    fn headers_come_and_go_alike(program in programs::shaping().prop_map(Shown), arrivals in arrivals()) {
+        assert_same(&program.0, &eval(&program.0), &jit(&program.0), &arrivals.0);
+    }
+
+    #[test]
     fn jit_is_eval_where_tables_reach_themselves(program in program(true), arrivals in arrivals()) {
         assert_same(&program.0, &eval(&program.0), &jit(&program.0), &arrivals.0);
     }

@@ -8,7 +8,7 @@ use pipec_abi::ct::state;
 
 use super::values::Values;
 use crate::field::{Field, Header};
-use crate::hir::{Cond, Match, Place, Read, Space, View};
+use crate::hir::{Cond, Match, PRESENCE, Place, Read, Space, View};
 
 /// Cubes of one condition, at the most.
 const MAX_CUBES: usize = 32;
@@ -79,6 +79,7 @@ fn key(read: Read) -> Key {
     let space = match read.place.space {
         Space::Field(field) => field as u64 + 1,
         Space::Meta => 0,
+        Space::Header(header) => 0x1_0000 + u64::from(header),
     };
     let view = u64::from(read.view == View::Action);
     space << 32 | view << 31 | u64::from(read.place.offset) << 8 | u64::from(read.place.width)
@@ -103,6 +104,16 @@ pub fn has(header: Header) -> Cube {
         Header::Sctp => vec![any, proto(132)],
         Header::Icmp => vec![eth(0x0800), proto(1)],
         Header::Icmpv6 => vec![eth(0x86dd), proto(58)],
+        Header::Vlan2 => vec![(field(Field::Vlan2Tci), Values::masked(16, 0x1000, 0x1000))],
+        Header::Nd => {
+            let kinds = Values { width: 8, mask: 0, value: 0, ranges: vec![(135, 136)] };
+            let kind = (field(Field::Icmpv6Type), kinds);
+            vec![eth(0x86dd), proto(58), kind, (field(Field::Icmpv6Code), Values::masked(8, 0, 0xff))]
+        }
+        Header::Declared(header) => {
+            let place = Place { space: Space::Header(header), offset: PRESENCE, width: 1 };
+            vec![(key(Read { place, view: View::Table }), Values::masked(1, 1, 1))]
+        }
     };
     Cube { parts }
 }

@@ -3,8 +3,9 @@
 //! Rules of a table are tried in order, and what certainly matches one does not get to the next. `call` comes back with
 //! what the callee lets through; `clone` puts everything back. All sets are upper bounds, so what is empty is certain.
 
-use super::states::{Outcome, States, outcome};
-use crate::hir::{Action, Program, TableId};
+use super::states::{Outcome, States, outcome, roots};
+use crate::field::{Field, Header};
+use crate::hir::{Action, Program, Space, TableId};
 
 /// What is known about a program's packets.
 #[derive(Debug)]
@@ -15,6 +16,12 @@ pub struct Flow {
     returns: Vec<States>,
     /// For each table and rule, what its condition can be.
     outcomes: Vec<Vec<Outcome>>,
+    /// Some action changes which headers packets have.
+    reshapes: bool,
+    /// For each declared header, the kinds of packets that can have it.
+    pub roots: Vec<States>,
+    /// For each declared header, whether IP can lie behind it.
+    below_ip: Vec<bool>,
 }
 
 /// What gets to a rule.
@@ -39,14 +46,18 @@ impl Flow {
     /// Follows all packets through a program.
     pub fn new(program: &Program) -> Flow {
         let tables = program.tables.len();
+        let roots = roots(program);
         let mut flow = Flow {
             enters: vec![States::NONE; tables],
             returns: vec![States::NONE; tables],
             outcomes: program
                 .tables
                 .iter()
-                .map(|table| table.rules.iter().map(|rule| rule_outcome(table, rule)).collect())
+                .map(|table| table.rules.iter().map(|rule| rule_outcome(table, rule, &roots)).collect())
                 .collect(),
+            reshapes: program.tables.iter().flat_map(|table| &table.rules).any(|rule| reshapes(&rule.actions)),
+            below_ip: below_ip(program),
+            roots,
         };
         let callers = callers(program);
         let entry = usize::from(program.entry.0);
@@ -92,6 +103,11 @@ impl Flow {
         effects
     }
 
+    /// What packets may have become in a table.
+    fn behind(&self, states: States) -> States {
+        if self.reshapes { states.reshape().any_tracking() } else { states.any_tracking() }
+    }
+
     /// What gets to each rule of a table, and what misses all of them.
     pub fn rules(&self, table: usize) -> (Vec<AtRule>, States) {
         let mut tried = self.enters[table];
@@ -130,15 +146,20 @@ impl Flow {
             match action {
                 Action::Ct(_) => states = states.track(),
                 Action::CtClear => states = states.clear(),
-                Action::DecTtl => effects.returns |= states,
+                Action::DecTtl | Action::DecMplsTtl { .. } => effects.returns |= states,
+                // What lies behind IP changes nothing before it.
+                Action::Push { header, .. } | Action::Pop { header } if !self.below_ip[usize::from(*header)] => {}
+                action if reshapes(std::slice::from_ref(action)) && !matches!(action, Action::Clone(_)) => {
+                    states = states.reshape();
+                }
                 Action::Drop | Action::Exit => states = States::NONE,
                 Action::Call { table, .. } => {
                     effects.enters.push((*table, states));
-                    states = self.returns[usize::from(table.0)] & states.any_tracking();
+                    states = self.returns[usize::from(table.0)] & self.behind(states);
                 }
                 Action::Goto(table) => {
                     effects.enters.push((*table, states));
-                    effects.returns |= self.returns[usize::from(table.0)] & states.any_tracking();
+                    effects.returns |= self.returns[usize::from(table.0)] & self.behind(states);
                     states = States::NONE;
                 }
                 Action::Clone(inner) => {
@@ -162,9 +183,42 @@ impl Flow {
 }
 
 /// What a rule's condition can be. Of a keyed table an entry decides: any rule may not be taken.
-fn rule_outcome(table: &crate::hir::Table, rule: &crate::hir::Rule) -> Outcome {
-    let outcome = outcome(&rule.cond);
+fn rule_outcome(table: &crate::hir::Table, rule: &crate::hir::Rule, roots: &[States]) -> Outcome {
+    let outcome = outcome(&rule.cond, roots);
     if table.keyed.is_some() { Outcome { fails: States::ALL, ..outcome } } else { outcome }
+}
+
+/// For each declared header, whether it may stand where IP would.
+fn below_ip(program: &Program) -> Vec<bool> {
+    let mut below: Vec<bool> = vec![];
+    for header in &program.headers {
+        let any = header.after.iter().any(|after| match after.parent {
+            Header::Declared(parent) => below.get(usize::from(parent)).copied().unwrap_or(true),
+            // What stands between IP and TCP hides that.
+            Header::Tcp | Header::Udp | Header::Sctp | Header::Icmp | Header::Icmpv6 => false,
+            _ => true,
+        });
+        below.push(any);
+    }
+    below
+}
+
+/// Whether some action changes which headers packets have.
+fn reshapes(actions: &[Action]) -> bool {
+    actions.iter().any(|action| match action {
+        Action::Set { place, .. } => matches!(place.space, Space::Field(Field::EthType | Field::IpProto)),
+        Action::Push { .. }
+        | Action::Pop { .. }
+        | Action::PushVlan { .. }
+        | Action::PopVlan
+        | Action::SetVlan { .. }
+        | Action::PushMpls { .. }
+        | Action::PopMpls { .. }
+        | Action::Encap(_)
+        | Action::Decap { .. } => true,
+        Action::Clone(inner) => reshapes(inner),
+        _ => false,
+    })
 }
 
 /// For each table, the tables that go to or call it.

@@ -94,7 +94,12 @@ fn certain(actions: &[Action], lost: &[bool]) -> Option<TableId> {
     for action in actions {
         match action {
             Action::Goto(table) | Action::Call { table, .. } if lost[usize::from(table.0)] => return Some(*table),
-            Action::Goto(_) | Action::Drop | Action::Exit | Action::DecTtl | Action::Meter(_) => return None,
+            Action::Goto(_)
+            | Action::Drop
+            | Action::Exit
+            | Action::DecTtl
+            | Action::DecMplsTtl { .. }
+            | Action::Meter(_) => return None,
             // A callee may `exit`.
             Action::Call { .. } => return None,
             Action::Clone(inner) => {

@@ -13,7 +13,7 @@ pub fn check(input: &Input, diagnostics: &mut Vec<Diagnostic>) {
         let holds = input.at[table].0[rule].holds;
         let absent = marks.negated.iter().find_map(|read| {
             let header = read.header.filter(|h| !matches!(h, Header::Eth | Header::IpAny))?;
-            (!(holds & !States::has(header)).is_empty()).then_some((read, header.name()))
+            (!(holds & !States::has(header)).is_empty()).then_some((read, input.program.header_name(header)))
         });
         if let Some((read, header)) = absent {
             let message = format!("this also matches packets without {header}, since they have no `{}`", read.name);

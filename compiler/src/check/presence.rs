@@ -5,7 +5,7 @@ use super::Input;
 use super::states::States;
 use crate::diag::Diagnostic;
 use crate::field::{Field, Header};
-use crate::hir::{Action, Space};
+use crate::hir::{Action, Program, Space};
 
 /// Reports writes to headers that are, or may be, absent.
 pub fn check(input: &Input, diagnostics: &mut Vec<Diagnostic>) {
@@ -15,13 +15,16 @@ pub fn check(input: &Input, diagnostics: &mut Vec<Diagnostic>) {
             continue;
         }
         input.flow.actions(input.program, &input.rule(table, rule).actions, states, &mut |index, action, states| {
-            let Some((name, header)) = written(action) else { return };
+            let Some((name, header)) = written(input.program, action) else { return };
             if states.is_empty() {
                 return;
             }
-            let with = states & States::has(header);
+            let with = match header {
+                Header::Declared(index) => states & input.flow.roots[usize::from(index)],
+                header => states & States::has(header),
+            };
             let (span, via) = input.action_span((table, rule), index);
-            let what = header.name();
+            let what = input.program.header_name(header);
             let diagnostic = if with.is_empty() {
                 let message = format!("`{name}` is written, but no packet that gets here has {what}");
                 Diagnostic::error("write-absent", message, span, format!("there is no {what} here"))
@@ -42,13 +45,14 @@ pub fn check(input: &Input, diagnostics: &mut Vec<Diagnostic>) {
 }
 
 /// The field an action writes, and the header that it needs.
-fn written(action: &Action) -> Option<(&'static str, Header)> {
+fn written(program: &Program, action: &Action) -> Option<(String, Header)> {
     match action {
         Action::Set { place, .. } => match place.space {
-            Space::Field(field) => field.header().map(|header| (field.name(), header)),
+            Space::Field(field) => field.header().map(|header| (field.name().into(), header)),
+            Space::Header(header) => Some((program.header_place_name(header, *place), Header::Declared(header))),
             Space::Meta => None,
         },
-        Action::DecTtl => Some((Field::IpTtl.name(), Header::IpAny)),
+        Action::DecTtl => Some((Field::IpTtl.name().into(), Header::IpAny)),
         _ => None,
     }
 }

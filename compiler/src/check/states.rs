@@ -6,7 +6,7 @@ use std::ops::{BitAnd, BitOr, BitOrAssign, Not};
 use pipec_abi::ct::state::TRK;
 
 use crate::field::{Field, Header};
-use crate::hir::{Cond, Match, Place, Space};
+use crate::hir::{Cond, Match, Place, Program, Space};
 
 /// Kinds without regard to tags and tracking: what the Ethernet type and the IP protocol say.
 const KINDS: [(u128, Option<u128>); 13] = [
@@ -75,7 +75,9 @@ impl States {
             Header::Udp => k.proto == Some(17),
             Header::Sctp => k.proto == Some(132),
             Header::Icmp => k.proto == Some(1),
-            Header::Icmpv6 => k.proto == Some(58),
+            Header::Icmpv6 | Header::Nd => k.proto == Some(58),
+            Header::Vlan2 => k.tag,
+            Header::Declared(_) => true,
         })
     }
 
@@ -94,6 +96,12 @@ impl States {
     /// The same packets behind `ct_clear`.
     pub fn clear(self) -> States {
         self & States::fresh() | States((self & !States::fresh()).0 >> (BITS / 2))
+    }
+
+    /// The same packets behind an action that changes which headers they have.
+    pub fn reshape(self) -> States {
+        let half = |some: States, all: States| if some.is_empty() { States::NONE } else { all };
+        half(self & States::fresh(), States::fresh()) | half(self & !States::fresh(), !States::fresh())
     }
 
     /// The same packets, whether tracked or not.
@@ -139,27 +147,45 @@ pub struct Outcome {
     pub fails: States,
 }
 
-/// What a condition can be, for each kind of packets.
-pub fn outcome(cond: &Cond) -> Outcome {
+/// For each declared header, the kinds of packets that can have it.
+pub fn roots(program: &Program) -> Vec<States> {
+    let mut roots: Vec<States> = vec![];
+    for header in &program.headers {
+        let mut root = States::NONE;
+        for after in &header.after {
+            root |= match after.parent {
+                Header::Declared(parent) => roots.get(usize::from(parent)).copied().unwrap_or(States::ALL),
+                parent => States::has(parent),
+            } & outcome(&after.cond, &roots).holds;
+        }
+        roots.push(root);
+    }
+    roots
+}
+
+/// What a condition can be, for each kind of packets; `roots` are those of [`roots`].
+pub fn outcome(cond: &Cond, roots: &[States]) -> Outcome {
     match cond {
         Cond::True => Outcome { holds: States::ALL, fails: States::NONE },
+        // Not every packet of these kinds has the header.
+        Cond::Has(Header::Declared(header)) => {
+            let root = roots.get(usize::from(*header)).copied().unwrap_or(States::ALL);
+            Outcome { holds: root, fails: States::ALL }
+        }
+        Cond::Has(header @ (Header::Vlan2 | Header::Nd)) => Outcome { holds: States::has(*header), fails: States::ALL },
         Cond::Has(header) => Outcome { holds: States::has(*header), fails: !States::has(*header) },
         Cond::Not(inner) => {
-            let Outcome { holds, fails } = outcome(inner);
+            let Outcome { holds, fails } = outcome(inner, roots);
             Outcome { holds: fails, fails: holds }
         }
-        Cond::All(list) => {
-            list.iter().map(outcome).fold(Outcome { holds: States::ALL, fails: States::NONE }, |a, b| Outcome {
-                holds: a.holds & b.holds,
-                fails: a.fails | b.fails,
-            })
-        }
-        Cond::Any(list) => {
-            list.iter().map(outcome).fold(Outcome { holds: States::NONE, fails: States::ALL }, |a, b| Outcome {
-                holds: a.holds | b.holds,
-                fails: a.fails & b.fails,
-            })
-        }
+        Cond::All(list) => list.iter().map(|part| outcome(part, roots)).fold(
+            Outcome { holds: States::ALL, fails: States::NONE },
+            |a, b| Outcome { holds: a.holds & b.holds, fails: a.fails | b.fails },
+        ),
+        Cond::Any(list) => list.iter().map(|part| outcome(part, roots)).fold(
+            Outcome { holds: States::NONE, fails: States::ALL },
+            |a, b| Outcome { holds: a.holds | b.holds, fails: a.fails & b.fails },
+        ),
         Cond::Compare(read, test) => compare(read.place, test),
         Cond::CompareTo(..) => Outcome { holds: States::ALL, fails: States::ALL },
     }

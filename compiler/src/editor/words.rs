@@ -63,6 +63,7 @@ pub const ACTIONS: &[Word] = &[
         "Looks the packet's connection up and sets `ct.*`; `commit` remembers it.",
     ),
     ("ct_clear", "ct_clear", "Sets `ct.*` to 0."),
+    ("dec_mpls_ttl", "dec_mpls_ttl", "Takes 1 from the outer label's TTL; at 0 or 1 it ends the list of actions."),
     ("dec_ttl", "dec_ttl", "Takes 1 from the TTL; at 0 or 1 it ends the list of actions."),
     ("decap", "decap HEADER", "Takes a tunnel off, up to this header."),
     ("drop", "drop", "Ends the packet."),

@@ -71,6 +71,8 @@ pub enum Event {
     },
     /// `ct_clear`
     CtClear,
+    /// An action that puts headers on or takes them off; by how many bytes the frame is longer now.
+    Reshape(&'static str, i64),
     /// The actions of a `clone` begin.
     Clone,
     /// A `clone` is over: packet, variables and `ct.*` are back.

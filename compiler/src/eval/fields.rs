@@ -37,6 +37,10 @@ impl Headers {
             Header::Sctp => proto == 132,
             Header::Icmp => v4 && proto == 1,
             Header::Icmpv6 => v6 && proto == 58,
+            Header::Vlan2 => self.second_tci.is_some(),
+            Header::Nd => self.nd.is_some() && self.rest().is_some_and(|rest| rest.frag == Frag::No),
+            // The machine knows these.
+            Header::Declared(_) => false,
         }
     }
 
@@ -106,6 +110,30 @@ impl Headers {
             Field::IcmpCode => port(Header::Icmp, 1, 1),
             Field::Icmpv6Type => port(Header::Icmpv6, 0, 1),
             Field::Icmpv6Code => port(Header::Icmpv6, 1, 1),
+            Field::FrameLen => Some(frame.len() as u128),
+            Field::Vlan2Tci => self.second_tci.map(|tci| u128::from(tci | 0x1000)),
+            Field::Vlan2Vid => self.second_tci.map(|tci| u128::from(tci & 0x0fff)),
+            Field::Vlan2Pcp => self.second_tci.map(|tci| u128::from(tci >> 13)),
+            Field::IpValid => Some(u128::from(self.ip.is_some())),
+            Field::Ipv4Ihl => address(false, 0, 1).map(|byte| byte & 15),
+            Field::Ipv4Len => address(false, 2, 2),
+            Field::Ipv4Id => address(false, 4, 2),
+            Field::Ipv6Len => address(true, 4, 2),
+            Field::TcpSeq => port(Header::Tcp, 4, 4),
+            Field::TcpAck => port(Header::Tcp, 8, 4),
+            Field::TcpWindow => port(Header::Tcp, 14, 2),
+            Field::UdpLen => port(Header::Udp, 4, 2),
+            Field::NdTarget | Field::NdSll | Field::NdTll => {
+                if view == View::Table && self.rest()?.frag != Frag::No {
+                    return None;
+                }
+                let nd = self.nd?;
+                match field {
+                    Field::NdTarget => nd.target.map(|at| number(at, 16)),
+                    Field::NdSll => nd.sll.map(|at| number(at, 6)),
+                    _ => nd.tll.map(|at| number(at, 6)),
+                }
+            }
         }
     }
 

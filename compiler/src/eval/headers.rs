@@ -14,12 +14,25 @@ pub struct Headers {
     pub eth_type: u16,
     /// The outer tag's control information as it is in the frame.
     pub tci: Option<u16>,
+    /// The second tag's, likewise.
+    pub second_tci: Option<u16>,
     /// Offset of what follows Ethernet, its tags and SNAP.
     pub l3: usize,
     /// An ARP or RARP header whose fields can be read.
     pub arp: bool,
     /// An IP header whose addresses can be read.
     pub ip: Option<Ip>,
+    /// Neighbour discovery.
+    pub nd: Option<Nd>,
+}
+
+/// A solicitation or advertisement of neighbours; offsets of its fields, if they can be read (P23).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub struct Nd {
+    pub target: Option<usize>,
+    pub sll: Option<usize>,
+    pub tll: Option<usize>,
 }
 
 /// An IP header that is not malformed.
@@ -65,7 +78,7 @@ pub fn be16(frame: &[u8], at: usize) -> u16 {
 impl Headers {
     /// Parses a frame of 14 bytes or more.
     pub fn parse(frame: &[u8], vlan_limit: u8) -> Headers {
-        let (eth_type, tci, l3) = ethernet(frame, vlan_limit);
+        let (eth_type, tags, l3) = ethernet(frame, vlan_limit);
         let body = &frame[l3..];
         let arp = (eth_type == 0x0806 || eth_type == 0x8035) && whole_arp(body);
         let ip = match eth_type {
@@ -73,7 +86,9 @@ impl Headers {
             0x86dd => ipv6(body),
             _ => None,
         };
-        Headers { eth_type, tci, l3, arp, ip: ip.map(|ip| ip.moved(l3)) }
+        let ip = ip.map(|ip| ip.moved(l3));
+        let nd = ip.and_then(|ip| neighbour_discovery(frame, &ip));
+        Headers { eth_type, tci: tags[0], second_tci: tags[1], l3, arp, ip, nd }
     }
 }
 
@@ -85,31 +100,61 @@ impl Ip {
     }
 }
 
-/// Ethernet type, outer tag, and offset of what follows.
-fn ethernet(frame: &[u8], vlan_limit: u8) -> (u16, Option<u16>, usize) {
+/// Ethernet type, tags from the outer one on, and offset of what follows.
+fn ethernet(frame: &[u8], vlan_limit: u8) -> (u16, [Option<u16>; 2], usize) {
     let mut at = 12;
-    let mut tci = None;
+    let mut tags = [None; 2];
     // P3: at most so many tags; one more is left as the Ethernet type.
-    for _ in 0..vlan_limit {
+    for tag in tags.iter_mut().take(vlan_limit.into()) {
         let tpid = be16(frame, at);
         // P6: a tag that is cut short is not parsed.
         if (tpid != 0x8100 && tpid != 0x88a8) || frame.len() < at + 6 {
             break;
         }
-        tci = tci.or(Some(be16(frame, at + 2)));
+        *tag = Some(be16(frame, at + 2));
         at += 4;
     }
     let eth_type = be16(frame, at);
     at += 2;
     if eth_type >= 0x0600 {
-        return (eth_type, tci, at);
+        return (eth_type, tags, at);
     }
     // P2: 802.3. Only SNAP with the OUI 0 leads on to a type.
     let llc = &frame[at..];
     if llc.len() >= 8 && llc[..6] == [0xaa, 0xaa, 0x03, 0, 0, 0] && be16(llc, 6) >= 0x0600 {
-        return (be16(llc, 6), tci, at + 8);
+        return (be16(llc, 6), tags, at + 8);
     }
-    (0x05ff, tci, at)
+    (0x05ff, tags, at)
+}
+
+/// P23: an option that stands there twice, with an address, makes all of it unreadable.
+fn neighbour_discovery(frame: &[u8], ip: &Ip) -> Option<Nd> {
+    let rest = ip.rest.filter(|rest| ip.v6 && rest.proto == 58 && rest.transport)?;
+    let message = &frame[rest.l4..rest.end];
+    if !matches!(message[0], 135 | 136) || message[1] != 0 {
+        return None;
+    }
+    let Some(mut options) = message.get(24..) else { return Some(Nd::default()) };
+    let mut nd = Nd { target: Some(rest.l4 + 8), ..Nd::default() };
+    while options.len() >= 8 {
+        let len = usize::from(options[1]) * 8;
+        if len == 0 || len > options.len() {
+            break;
+        }
+        let place = match (options[0], len) {
+            (1, 8) => Some(&mut nd.sll),
+            (2, 8) => Some(&mut nd.tll),
+            _ => None,
+        };
+        if let Some(place) = place {
+            if place.is_some_and(|at| frame[at..at + 6] != [0; 6]) {
+                return Some(Nd::default());
+            }
+            *place = Some(rest.end - options.len() + 2);
+        }
+        options = &options[len..];
+    }
+    Some(nd)
 }
 
 /// P26: Ethernet and IPv4 addresses, all there.

@@ -11,7 +11,7 @@ use super::event::Event;
 use super::fields;
 use super::headers::{ETHERNET, Headers};
 use super::write;
-use crate::field::Field;
+use crate::field::{Field, Header};
 use crate::hir::{Action, Cond, Ct, GroupId, Order, Place, PortId, Program, Read, Space, TableId, Value, View};
 
 /// Calls and gotos that do not lead to a table further behind: so many may be nested.
@@ -81,6 +81,8 @@ pub(super) enum Next<'a> {
     EndList,
     /// The packet ends, or the innermost copy.
     EndPacket,
+    /// The packet is given up.
+    Fail(DropReason),
 }
 
 impl<'a, E: Env + ?Sized> Machine<'a, E> {
@@ -140,6 +142,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
                 Next::Buckets(group, buckets) => {
                     list.buckets.extend(buckets.into_iter().rev().map(|bucket| (group, bucket)));
                 }
+                Next::Fail(reason) => return Err((reason, stack)),
                 Next::EndList => {
                     let called = list.saved.is_none();
                     stack.pop().into_iter().for_each(|list| self.put_back(list));
@@ -195,6 +198,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
     pub(super) fn cond(&mut self, cond: &Cond, headers: &Headers, in_port: Option<PortId>) -> bool {
         match cond {
             Cond::True => true,
+            Cond::Has(Header::Declared(header)) => self.declared(*header, headers).is_some(),
             Cond::Has(header) => headers.has(*header),
             Cond::Compare(read, test) => fields::holds(self.read(*read, headers, in_port), test),
             Cond::Not(cond) => !self.cond(cond, headers, in_port),
@@ -283,14 +287,21 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
                     return Next::EndPacket;
                 }
             }
+            Action::DecMplsTtl { header } => return self.dec_mpls_ttl(*header),
+            shape => {
+                if let Err(reason) = self.shape(shape) {
+                    return Next::Fail(reason);
+                }
+            }
         }
         Next::On
     }
 
-    fn set(&mut self, place: Place, value: &Value) {
+    pub(super) fn set(&mut self, place: Place, value: &Value) {
         let value = self.value(value);
         let before = self.place(place);
         match place.space {
+            Space::Header(header) => self.set_declared(header, place, value),
             Space::Meta => fields::set_metadata(self.ctx.vars(self.i), place.offset, place.width, value),
             Space::Field(field) => {
                 let whole = self.place(Place::field(field));
@@ -305,7 +316,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
 
     fn dec_ttl(&mut self) -> Next<'a> {
         let headers = self.headers();
-        if !headers.has(crate::field::Header::IpAny) {
+        if !headers.has(Header::IpAny) {
             self.tell(Event::DecTtl(None));
             return Next::On;
         }
@@ -362,8 +373,10 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
 
     pub(super) fn read(&mut self, read: Read, headers: &Headers, in_port: Option<PortId>) -> u128 {
         let Place { space, offset, width } = read.place;
-        let Space::Field(field) = space else {
-            return fields::metadata(self.ctx.vars(self.i), offset, width);
+        let field = match space {
+            Space::Field(field) => field,
+            Space::Meta => return fields::metadata(self.ctx.vars(self.i), offset, width),
+            Space::Header(header) => return self.declared_bits(header, offset, width, headers),
         };
         let ct = *self.ctx.ct(self.i);
         let whole = match field {
@@ -381,7 +394,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
         fields::slice(whole, field.width(), offset, width)
     }
 
-    fn headers(&self) -> Headers {
+    pub(super) fn headers(&self) -> Headers {
         Headers::parse(self.burst.bytes(self.i), self.program.options.vlan_limit)
     }
 

@@ -10,11 +10,14 @@
 //! fields    what a field reads
 //! write     what a write changes
 //! keyed     which entry of a keyed table a packet finds
+//! declared  headers that the program declares
+//! shapes    headers put on and taken off
 //! machine   tables and actions of one packet; outputs: to ports that are computed; groups: which buckets are run
 //! event     what a trace tells
 //! reasons   why rules do not hold, for traces
 //! ```
 
+mod declared;
 mod event;
 mod fields;
 mod groups;
@@ -23,6 +26,7 @@ mod keyed;
 mod machine;
 mod outputs;
 mod reasons;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod write;

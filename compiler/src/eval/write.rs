@@ -7,7 +7,7 @@ use crate::field::{Field, Header};
 
 /// A checksum that covers a write.
 #[derive(Clone, Copy)]
-struct Sum {
+pub struct Sum {
     at: usize,
     /// UDP: 0 says that there is none, and one that comes out as 0 is sent as 0xffff.
     optional: bool,
@@ -19,8 +19,34 @@ pub fn write(frame: &mut [u8], headers: &Headers, field: Field, value: u128) {
     match field {
         Field::EthDst => put(frame, 0, 6, value),
         Field::EthSrc => put(frame, 6, 6, value),
-        Field::VlanVid => write_tag(frame, headers, 0x0fff, value as u16 & 0x0fff),
-        Field::VlanPcp => write_tag(frame, headers, 0xe000, (value as u16 & 7) << 13),
+        Field::VlanVid => write_tag(frame, 14, headers.tci, 0x0fff, value as u16 & 0x0fff),
+        Field::VlanPcp => write_tag(frame, 14, headers.tci, 0xe000, (value as u16 & 7) << 13),
+        Field::Vlan2Vid => write_tag(frame, 18, headers.second_tci, 0x0fff, value as u16 & 0x0fff),
+        Field::Vlan2Pcp => write_tag(frame, 18, headers.second_tci, 0xe000, (value as u16 & 7) << 13),
+        // Frames of 802.3 have a length there.
+        Field::EthType => {
+            if headers.eth_type != 0x05ff {
+                put(frame, l3 - 2, 2, value);
+            }
+        }
+        Field::IpProto => write_protocol(frame, headers, value as u8),
+        Field::Ipv4Id => {
+            if headers.ip.is_some_and(|ip| !ip.v6) {
+                put_summed(frame, l3 + 4, 2, value, &[ipv4_sum(headers)]);
+            }
+        }
+        Field::TcpSeq => write_port_of(frame, headers, Header::Tcp, 4, 4, value),
+        Field::TcpAck => write_port_of(frame, headers, Header::Tcp, 8, 4, value),
+        Field::TcpWindow => write_port_of(frame, headers, Header::Tcp, 14, 2, value),
+        Field::TcpFlags => {
+            if let Some(l4) = headers.transport(Header::Tcp) {
+                let word = u128::from(be16(frame, l4 + 12) & 0xf000) | value & 0xfff;
+                write_port_of(frame, headers, Header::Tcp, 12, 2, word);
+            }
+        }
+        Field::NdTarget => write_nd(frame, headers, |nd| nd.target, 16, value),
+        Field::NdSll => write_nd(frame, headers, |nd| nd.sll, 6, value),
+        Field::NdTll => write_nd(frame, headers, |nd| nd.tll, 6, value),
         Field::ArpOp => write_arp(frame, headers, 6, 2, value),
         Field::ArpSha => write_arp(frame, headers, 8, 6, value),
         Field::ArpSpa => write_arp(frame, headers, 14, 4, value),
@@ -51,7 +77,8 @@ pub fn write(frame: &mut [u8], headers: &Headers, field: Field, value: u128) {
         Field::Icmpv6Code => write_icmp(frame, headers, Header::Icmpv6, 0xff00, value & 0xff),
         // `check` refuses writes to these.
         Field::InPort | Field::InPortNumber | Field::CtState | Field::CtZone | Field::CtMark | Field::CtLabel => {}
-        Field::EthType | Field::VlanTci | Field::IpProto | Field::IpFrag | Field::TcpFlags => {}
+        Field::VlanTci | Field::Vlan2Tci | Field::IpFrag | Field::FrameLen | Field::IpValid => {}
+        Field::Ipv4Ihl | Field::Ipv4Len | Field::Ipv6Len | Field::UdpLen => {}
     }
 }
 
@@ -68,11 +95,11 @@ pub fn write_ttl(frame: &mut [u8], headers: &Headers, ttl: u8) {
     }
 }
 
-/// Replaces the bits of the outer tag that `mask` has. P4: this clears bit 12; a write that changes nothing leaves it.
-fn write_tag(frame: &mut [u8], headers: &Headers, mask: u16, bits: u16) {
-    if let Some(tci) = headers.tci.filter(|tci| tci & mask != bits) {
+/// Replaces the bits of a tag that `mask` has. P4: this clears bit 12; a write that changes nothing leaves it.
+fn write_tag(frame: &mut [u8], at: usize, tci: Option<u16>, mask: u16, bits: u16) {
+    if let Some(tci) = tci.filter(|tci| tci & mask != bits) {
         let kept = tci & !mask & !0x1000;
-        put(frame, 14, 2, u128::from(kept | bits));
+        put(frame, at, 2, u128::from(kept | bits));
     }
 }
 
@@ -113,9 +140,48 @@ fn write_address(frame: &mut [u8], headers: &Headers, v6: bool, at: usize, bytes
 }
 
 fn write_port(frame: &mut [u8], headers: &Headers, header: Header, offset: usize, value: u128) {
+    write_port_of(frame, headers, header, offset, 2, value);
+}
+
+fn write_port_of(frame: &mut [u8], headers: &Headers, header: Header, offset: usize, bytes: usize, value: u128) {
     if let Some(l4) = headers.transport(header) {
         let sum = transport_sum(headers);
-        put_summed(frame, l4 + offset, 2, value, sum.as_slice());
+        put_summed(frame, l4 + offset, bytes, value, sum.as_slice());
+    }
+}
+
+/// The protocol stands in the last extension header of IPv6; a later fragment's does not say what it is.
+fn write_protocol(frame: &mut [u8], headers: &Headers, proto: u8) {
+    let (Some(ip), Some(rest)) = (headers.ip, headers.rest()) else { return };
+    if !ip.v6 {
+        let word = u128::from(frame[headers.l3 + 8]) << 8 | u128::from(proto);
+        return put_summed(frame, headers.l3 + 8, 2, word, &[ipv4_sum(headers)]);
+    }
+    if rest.frag == super::headers::Frag::Later {
+        return;
+    }
+    let (mut place, mut at) = (headers.l3 + 6, headers.l3 + 40);
+    while at < rest.l4 {
+        let units = usize::from(frame[at + 1]);
+        let len = match frame[place] {
+            44 => 8,
+            51 => units * 4 + 8,
+            _ => units * 8 + 8,
+        };
+        (place, at) = (at, at + len);
+    }
+    frame[place] = proto;
+}
+
+fn write_nd(
+    frame: &mut [u8],
+    headers: &Headers,
+    place: impl Fn(super::headers::Nd) -> Option<usize>,
+    bytes: usize,
+    value: u128,
+) {
+    if let (Some(at), Some(l4)) = (headers.nd.and_then(place), headers.transport(Header::Icmpv6)) {
+        put_summed(frame, at, bytes, value, &[Sum { at: l4 + 2, optional: false }]);
     }
 }
 
@@ -159,7 +225,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     !crc
 }
 
-fn ipv4_sum(headers: &Headers) -> Sum {
+pub fn ipv4_sum(headers: &Headers) -> Sum {
     Sum { at: headers.l3 + 10, optional: false }
 }
 
@@ -171,7 +237,7 @@ fn transport_sum(headers: &Headers) -> Option<Sum> {
 }
 
 /// Writes `bytes` bytes, an even number that begins on a word of the checksummed header, and mends the checksums.
-fn put_summed(frame: &mut [u8], at: usize, bytes: usize, value: u128, sums: &[Sum]) {
+pub fn put_summed(frame: &mut [u8], at: usize, bytes: usize, value: u128, sums: &[Sum]) {
     let old: Vec<u16> = (0..bytes).step_by(2).map(|i| be16(frame, at + i)).collect();
     put(frame, at, bytes, value);
     for sum in sums {
@@ -190,7 +256,7 @@ fn put_summed(frame: &mut [u8], at: usize, bytes: usize, value: u128, sums: &[Su
 }
 
 /// RFC 1624, equation 3: HC' = ~(~HC + ~m + m'), in one's complement.
-fn updated(checksum: u16, old: u16, new: u16) -> u16 {
+pub fn updated(checksum: u16, old: u16, new: u16) -> u16 {
     let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -199,6 +265,6 @@ fn updated(checksum: u16, old: u16, new: u16) -> u16 {
 }
 
 /// The low `bytes` bytes of a value, big-endian.
-fn put(frame: &mut [u8], at: usize, bytes: usize, value: u128) {
+pub fn put(frame: &mut [u8], at: usize, bytes: usize, value: u128) {
     frame[at..at + bytes].copy_from_slice(&value.to_be_bytes()[16 - bytes..]);
 }

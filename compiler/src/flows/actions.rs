@@ -1,6 +1,8 @@
 //! The actions of one rule: text in, actions of the HIR out. Tables and ports have provisional ids: the number of the table,
 //! and the order in which ports were met. Actions that we do not have are errors; none is left out silently.
 
+use std::borrow::Cow;
+
 use super::ct;
 use super::matches::Match;
 use super::names::Needs;
@@ -18,8 +20,8 @@ const NESTING: usize = 32;
 
 /// What the actions of a rule may depend on, and what they add to.
 pub struct Scope<'a> {
-    /// The rule's match.
-    pub matches: &'a Match,
+    /// The rule's match, and what the actions before made of it.
+    pub matches: Cow<'a, Match>,
     /// The rule's table.
     pub table: u8,
     /// Ports met so far.
@@ -37,7 +39,6 @@ const LATER: &[&str] = &[
     "conjunction",
     "debug_recirc",
     "debug_slow",
-    "dec_mpls_ttl",
     "dec_nsh_ttl",
     "decap",
     "delete_field",
@@ -48,20 +49,12 @@ const LATER: &[&str] = &[
     "multipath",
     "nat",
     "pop",
-    "pop_mpls",
     "pop_queue",
-    "pop_vlan",
     "push",
-    "push_mpls",
-    "push_vlan",
     "sample",
-    "set_mpls_label",
-    "set_mpls_tc",
-    "set_mpls_ttl",
     "set_queue",
     "set_tunnel",
     "set_tunnel64",
-    "strip_vlan",
     "write_actions",
 ];
 
@@ -72,6 +65,7 @@ const NAMES: &[&str] = &[
     "controller",
     "ct",
     "ct_clear",
+    "dec_mpls_ttl",
     "dec_ttl",
     "drop",
     "exit",
@@ -97,10 +91,18 @@ const NAMES: &[&str] = &[
     "normal",
     "note",
     "output",
+    "pop_mpls",
+    "pop_vlan",
+    "push_mpls",
+    "push_vlan",
     "resubmit",
     "set_field",
+    "set_mpls_label",
+    "set_mpls_tc",
+    "set_mpls_ttl",
     "set_vlan_pcp",
     "set_vlan_vid",
+    "strip_vlan",
     "write_metadata",
 ];
 
@@ -173,9 +175,13 @@ fn parse_one(item: &Item, scope: &mut Scope, nesting: usize, actions: &mut Vec<A
                     format!("at most {NESTING}"),
                 ));
             }
+            let before = scope.matches.clone();
             let inner = parse_nested(item.needs_value("actions")?, scope, nesting + 1);
+            scope.matches = before;
             actions.push(Action::Clone(inner));
         }
+        "push_vlan" | "pop_vlan" | "strip_vlan" | "push_mpls" | "pop_mpls" | "dec_mpls_ttl" | "set_mpls_label"
+        | "set_mpls_tc" | "set_mpls_ttl" => super::shapes::parse(item, &name, scope, actions)?,
         "exit" => actions.push(Action::Exit),
         "note" => {}
         "controller" => actions.push(super::sending::controller(item)?),

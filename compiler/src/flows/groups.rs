@@ -88,23 +88,26 @@ fn bucket(piece: Piece, ports: &mut Ports, report: &mut Report) -> Result<Bucket
         rest = items.rest();
     }
     let matches = Match::of_bucket();
-    let mut scope = Scope { matches: &matches, table: 0, ports, report };
+    let mut scope = Scope { matches: std::borrow::Cow::Borrowed(&matches), table: 0, ports, report };
     Ok(Bucket { weight, watch, actions: as_set(actions::parse(rest, &mut scope)) })
 }
 
 /// A list of actions in the order of an action set, with one that sends.
 fn as_set(list: Vec<Action>) -> Vec<Action> {
     let rank = |action: &Action| match action {
-        Action::DecTtl => 0,
-        Action::Set { .. } => 1,
-        Action::CtClear => 4,
-        Action::Group(_) => 2,
-        _ => 3,
+        Action::PopVlan | Action::PopMpls { .. } => 0,
+        Action::PushMpls { .. } => 1,
+        Action::PushVlan { .. } => 2,
+        Action::DecTtl | Action::DecMplsTtl { .. } => 3,
+        Action::Set { .. } | Action::SetVlan { .. } => 4,
+        Action::CtClear => 7,
+        Action::Group(_) => 5,
+        _ => 6,
     };
-    let mut set: Vec<Action> = list.iter().filter(|action| rank(action) < 2).cloned().collect();
+    let mut set: Vec<Action> = list.iter().filter(|action| rank(action) < 5).cloned().collect();
     set.sort_by_key(rank);
     let last = |wanted: u8| list.iter().rfind(|action| rank(action) == wanted).cloned();
-    set.extend(last(2).or_else(|| last(3)));
+    set.extend(last(5).or_else(|| last(6)));
     set
 }
 

@@ -21,6 +21,8 @@ pub enum Key {
     Word(u16),
     /// A field; `in_port` has the number of OpenFlow.
     Field(Field),
+    /// The outer label of MPLS, 32 bits.
+    Mpls,
 }
 
 /// One entry of a match.
@@ -90,7 +92,7 @@ pub fn parse(items: &[Item], report: &mut Report) -> Match {
             }
         }
     }
-    for now in 0..3 {
+    for now in 0..4 {
         for (item, row, stage) in &rows {
             if *stage == now {
                 let added = matches.add_item(item, row);
@@ -106,6 +108,7 @@ fn stage(row: &Row) -> u8 {
     match row.what {
         What::Field(Field::EthType) => 0,
         What::NwProto | What::VlanTci | What::DlVlan | What::VlanVid | What::Field(Field::IpFrag) => 1,
+        What::Field(Field::NdTarget | Field::NdSll | Field::NdTll) => 3,
         _ => 2,
     }
 }
@@ -160,7 +163,38 @@ impl Match {
             Needs::Icmp => v4 && proto == Some(1),
             Needs::Icmpv6 => v6 && proto == Some(58),
             Needs::AnyIcmp => self.provides(Needs::Icmp) || self.provides(Needs::Icmpv6),
+            Needs::Mpls => eth_type == Some(0x8847) || eth_type == Some(0x8848),
+            Needs::Nd => self.provides(Needs::NdSolicit) || self.provides(Needs::NdAdvert),
+            Needs::NdSolicit => self.provides(Needs::Icmpv6) && self.exact(Field::Icmpv6Type) == Some(135),
+            Needs::NdAdvert => self.provides(Needs::Icmpv6) && self.exact(Field::Icmpv6Type) == Some(136),
         }
+    }
+
+    /// What is known behind an action that leaves a packet of this Ethernet type.
+    pub fn retyped(&self, eth_type: u16) -> Match {
+        let stays = |entry: &&Entry| match entry.key {
+            Key::Word(_) => true,
+            Key::Field(field) => {
+                matches!(field.header(), None | Some(Header::Eth | Header::Vlan)) && field != Field::EthType
+            }
+            Key::Mpls => false,
+        };
+        let mut entries: Vec<Entry> = self.entries.iter().filter(stays).copied().collect();
+        entries.push(Entry { key: Key::Field(Field::EthType), value: eth_type.into(), mask: 0xffff });
+        entries.sort_by_key(|entry| entry.key);
+        Match { entries, unchecked: self.unchecked }
+    }
+
+    /// What is known behind an action that leaves a tag, or none.
+    pub fn tagged(&self, tagged: bool) -> Match {
+        let mut entries = self.entries.clone();
+        entries.retain(|entry| entry.key != Key::Field(Field::VlanTci));
+        let value = if tagged { 0x1000 } else { 0 };
+        if tagged {
+            entries.push(Entry { key: Key::Field(Field::VlanTci), value, mask: 0x1000 });
+        }
+        entries.sort_by_key(|entry| entry.key);
+        Match { entries, unchecked: self.unchecked }
     }
 
     /// Whether the match asks for later fragments, which have no ports.
@@ -216,6 +250,9 @@ impl Match {
             Needs::Icmp => ("ICMP", "icmp"),
             Needs::Icmpv6 => ("ICMPv6", "icmp6"),
             Needs::AnyIcmp => ("ICMP", "icmp` or `icmp6"),
+            Needs::Mpls => ("MPLS", "mpls` or `mplsm"),
+            Needs::Nd | Needs::NdSolicit => ("neighbour discovery", "icmp6,icmp_type=135,icmp_code=0"),
+            Needs::NdAdvert => ("neighbour discovery", "icmp6,icmp_type=136,icmp_code=0"),
         };
         let message = format!("`{}` needs a match on {what}", name.text);
         Err(name
@@ -246,6 +283,11 @@ impl Match {
         let port = |i: usize| ports.map_or(Err(too_big()), |ports| whole(ports[i]));
         let tci = |value, mask| Ok((Field::VlanTci, Masked { value, mask }));
         let (field, test) = match row.what {
+            What::Mpls(first) => {
+                let below = 32 - first - u16::from(row.width);
+                let test = Masked { value: value << below, mask: mask << below };
+                return self.add_key(Key::Mpls, test, item.all);
+            }
             What::Meta(first) => return self.add_meta(first, row.width, Masked { value, mask }, item.all),
             What::Field(field) => whole(field)?,
             What::VlanTci => tci(value, mask)?,
@@ -349,6 +391,11 @@ impl Match {
             |place, value, mask| Cond::Compare(Read { place, view: View::Table }, hir::Match::Masked { value, mask });
         let field = match key {
             Key::Field(field) => field,
+            // 0 where the label is cut short.
+            Key::Mpls => {
+                let place = Place { space: Space::Header(names::MPLS), offset: 0, width: 32 };
+                return compare(place, value, mask);
+            }
             Key::Word(word) => {
                 let place = |offset, width| Place { space: Space::Meta, offset: word * 64 + offset, width };
                 return match (mask >> 32, mask & 0xffff_ffff) {

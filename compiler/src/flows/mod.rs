@@ -17,7 +17,7 @@
 //! names     the fields of OpenFlow
 //! ports     ports, reserved ones included
 //! matches   the match of a rule
-//! actions   the actions of a rule; sets: those that write; ct: `ct(...)`
+//! actions   the actions of a rule; sets: those that write; ct: `ct(...)`; shapes: tags and labels
 //! sending   outputs that are computed or cut
 //! groups    lines that declare groups and meters
 //! rule      a line
@@ -38,6 +38,7 @@ mod report;
 mod rule;
 mod sending;
 mod sets;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod text;

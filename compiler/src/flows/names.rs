@@ -30,6 +30,11 @@ pub enum Needs {
     Ports,
     /// ICMP of either version.
     AnyIcmp,
+    Mpls,
+    /// A neighbour's solicitation or advertisement.
+    Nd,
+    NdSolicit,
+    NdAdvert,
 }
 
 /// Where a field lies.
@@ -63,6 +68,8 @@ pub enum What {
     IcmpType,
     /// See [`What::IcmpType`].
     IcmpCode,
+    /// Bits of the outer label of MPLS, from this one on.
+    Mpls(u16),
 }
 
 /// A field of OpenFlow.
@@ -79,6 +86,9 @@ pub struct Row {
     /// A match may have a mask.
     pub maskable: bool,
 }
+
+/// The header of MPLS among a program's, which has no other.
+pub const MPLS: u16 = 0;
 
 /// First bit of OpenFlow's metadata.
 const METADATA: u16 = 16 * 32;
@@ -147,6 +157,13 @@ rows! {
     "NXM_OF_ICMP_CODE OXM_OF_ICMPV4_CODE"                    At(F::IcmpCode),       8 Number   Icmp    exact;
     "icmpv6_type NXM_NX_ICMPV6_TYPE OXM_OF_ICMPV6_TYPE"      At(F::Icmpv6Type),     8 Number   Icmpv6  exact;
     "icmpv6_code NXM_NX_ICMPV6_CODE OXM_OF_ICMPV6_CODE"      At(F::Icmpv6Code),     8 Number   Icmpv6  exact;
+    "nd_target NXM_NX_ND_TARGET OXM_OF_IPV6_ND_TARGET"       At(F::NdTarget),     128 Ipv6     Nd      mask;
+    "nd_sll NXM_NX_ND_SLL OXM_OF_IPV6_ND_SLL"                At(F::NdSll),         48 Mac      NdSolicit mask;
+    "nd_tll NXM_NX_ND_TLL OXM_OF_IPV6_ND_TLL"                At(F::NdTll),         48 Mac      NdAdvert mask;
+    "mpls_label OXM_OF_MPLS_LABEL"                           What::Mpls(0),        20 Number   Mpls    exact;
+    "mpls_tc OXM_OF_MPLS_TC"                                 What::Mpls(20),        3 Number   Mpls    exact;
+    "mpls_bos OXM_OF_MPLS_BOS"                               What::Mpls(23),        1 Number   Mpls    exact;
+    "mpls_ttl NXM_NX_MPLS_TTL"                               What::Mpls(24),        8 Number   Mpls    exact;
 }
 
 /// Beginnings of the names of fields that Open vSwitch has and we do not, yet.
@@ -159,7 +176,6 @@ const LATER: &[&str] = &[
     "conj_id",
     "recirc_id",
     "dp_hash",
-    "mpls_",
     "nd_",
     "nsh_",
     "nsp",
@@ -253,6 +269,10 @@ impl Row {
             What::IcmpType => of(Field::IcmpType),
             What::IcmpCode => of(Field::IcmpCode),
             What::TpSrc | What::TpDst => None,
+            What::Mpls(first) => {
+                let offset = first + u16::from(self.width - high - 1);
+                Some(Place { space: Space::Header(MPLS), offset, width })
+            }
         }
     }
 }
@@ -265,8 +285,12 @@ impl Row {
             return Some(Place { space: Space::Field(Field::VlanVid), offset, width: high - low + 1 });
         }
         self.place(low, high).filter(|place| match place.space {
+            // Open vSwitch writes no types and flags.
+            Space::Field(Field::EthType | Field::IpProto | Field::TcpFlags) => false,
             Space::Field(field) => field.target().is_some(),
             Space::Meta => true,
+            // All but the bottom of the stack.
+            Space::Header(_) => place.offset != 23,
         })
     }
 }

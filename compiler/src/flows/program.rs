@@ -76,6 +76,10 @@ pub fn build(
     for &table in &places.tables {
         by_table.entry(table).or_default();
     }
+    let mut headers = vec![];
+    if places.labels {
+        crate::standard::add(&mut headers, "mpls");
+    }
     let (numbers, port_ids) = ports.sorted();
     let mut table_ids = [TableId(0); 256];
     for (id, &number) in by_table.keys().enumerate() {
@@ -108,6 +112,7 @@ pub fn build(
         variables: places.variables(),
         groups,
         meters: declared.meters,
+        headers,
         ..Program::default()
     }
 }
@@ -188,6 +193,8 @@ impl Ids<'_> {
 struct Places {
     tables: BTreeSet<u8>,
     meta: BTreeSet<(u16, u8)>,
+    /// Labels of MPLS are read or written.
+    labels: bool,
 }
 
 impl Places {
@@ -203,6 +210,8 @@ impl Places {
             }
             Action::Ct(ct) => self.add_value(&ct.zone),
             Action::OutputTo(value) => self.add_value(value),
+            Action::SetVlan { value, .. } => self.add_value(value),
+            Action::DecMplsTtl { .. } => self.labels = true,
             _ => {}
         }
     }
@@ -220,12 +229,15 @@ impl Places {
     }
 
     fn add_place(&mut self, place: Place) {
-        if place.space == Space::Meta {
-            self.add_bits(place.offset, u16::from(place.width));
+        match place.space {
+            Space::Meta => self.add_bits(place.offset, u16::from(place.width)),
+            Space::Header(_) => self.labels = true,
+            Space::Field(_) => {}
         }
     }
 
     fn add_match(&mut self, entry: &super::matches::Entry) {
+        self.labels |= entry.key == super::matches::Key::Mpls;
         if let super::matches::Key::Word(word) = entry.key {
             let first = entry.mask.leading_zeros() as u16 - 64;
             let last = 63 - entry.mask.trailing_zeros() as u16;

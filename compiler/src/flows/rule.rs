@@ -1,5 +1,7 @@
 //! One line: a rule as `ovs-ofctl add-flows` reads it, or as `dump-flows` prints it.
 
+use std::borrow::Cow;
+
 use super::actions::{self, Scope};
 use super::matches::{self, Match};
 use super::ports::Ports;
@@ -67,7 +69,7 @@ pub fn parse(line: Piece, ports: &mut Ports, report: &mut Report) -> Option<Rule
         }
     }
     rule.matches = matches::parse(&fields, report);
-    let mut scope = Scope { matches: &rule.matches, table: rule.table, ports, report };
+    let mut scope = Scope { matches: Cow::Borrowed(&rule.matches), table: rule.table, ports, report };
     rule.actions = actions::parse(actions, &mut scope);
     for entry in rule.matches.entries() {
         if entry.key == matches::Key::Field(crate::field::Field::InPort) {

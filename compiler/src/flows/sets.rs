@@ -123,7 +123,7 @@ pub fn mov(piece: Piece, scope: &mut Scope, actions: &mut Vec<Action>) -> Result
     }
     let value = Value::Read(from.source(scope)?);
     let place = writable(&to, to.low, to.high, scope)?;
-    actions.push(Action::Set { place, value });
+    actions.push(set(place, value, scope));
     Ok(())
 }
 
@@ -172,15 +172,27 @@ fn write(to: &Slice, test: Masked, scope: &mut Scope, actions: &mut Vec<Action>)
     }
     runs(Masked { value, mask }, |low, high, value| {
         let place = writable(to, to.low + low, to.low + high, scope)?;
-        actions.push(Action::Set { place, value: Value::Const(value) });
+        actions.push(set(place, Value::Const(value), scope));
         Ok(())
     })
+}
+
+/// A write; of a tag that may not be there, one that adds it.
+fn set(place: Place, value: Value, scope: &mut Scope) -> Action {
+    let tag = [Field::VlanVid, Field::VlanPcp].map(Place::field).contains(&place);
+    if tag && !scope.matches.provides(Needs::Vlan) {
+        scope.matches = std::borrow::Cow::Owned(scope.matches.tagged(true));
+        return Action::SetVlan { place, value };
+    }
+    Action::Set { place, value }
 }
 
 /// Where bits of a field are written, if they can be and the match makes sure that they are there.
 fn writable(to: &Slice, low: u8, high: u8, scope: &Scope) -> Result<Place, Diagnostic> {
     let name = to.name.text;
     let place = match to.row.what {
+        // Without a tag, one is added.
+        What::VlanVid | What::DlVlan | What::VlanPcp => to.row.target(low, high),
         What::TpSrc | What::TpDst | What::IcmpType | What::IcmpCode => {
             scope.matches.check(to.name, to.row.needs)?;
             let source = matches!(to.row.what, What::TpSrc | What::IcmpType);
@@ -189,10 +201,6 @@ fn writable(to: &Slice, low: u8, high: u8, scope: &Scope) -> Result<Place, Diagn
                 let offset = u16::from(field.width() - 1 - high);
                 Place { space: Space::Field(field), offset, width: high - low + 1 }
             })
-        }
-        What::VlanVid | What::DlVlan | What::VlanPcp if !scope.matches.provides(Needs::Vlan) => {
-            return Err(unsupported(to.name, "adding a VLAN tag")
-                .help("match a tag, as `dl_vlan=10` or `vlan_tci=0x1000/0x1000` does"));
         }
         What::Field(Field::CtMark | Field::CtLabel) => {
             let message = format!("`{name}` can be written only inside of `ct(commit,exec(...))`");
@@ -249,9 +257,9 @@ pub fn modify(item: &Item, name: &str, scope: &mut Scope, actions: &mut Vec<Acti
         }
         value >>= 2;
     }
-    if needs == Needs::Vlan && !scope.matches.provides(needs) {
-        return Err(unsupported(item.key, "adding a VLAN tag")
-            .help("match a tag, as `dl_vlan=10` or `vlan_tci=0x1000/0x1000` does"));
+    if needs == Needs::Vlan {
+        actions.push(set(Place::field(fields[0]), Value::Const(value), scope));
+        return Ok(true);
     }
     warn_without(item, needs, scope);
     // Of TCP, UDP and SCTP a packet has at most one, and only a header that is there is written.

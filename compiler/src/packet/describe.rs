@@ -175,7 +175,9 @@ fn header(name: &str, values: &[(&str, u128)]) -> Option<String> {
     let mut said = vec![];
     for (part, value) in values {
         let (_, kind, _, usual) = parts.iter().find(|(known, ..)| known == part)?;
-        if *usual != Some(*value) {
+        // DNS, unless what follows says otherwise.
+        let usual = if (name, *part) == ("udp", "dst") { Some(53) } else { *usual };
+        if usual != Some(*value) {
             said.push(format!("{part} = {}", written(*kind, *value)));
         }
     }

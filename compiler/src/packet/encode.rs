@@ -1,7 +1,9 @@
 //! Bytes of headers, from the innermost out: types, protocols, lengths and checksums follow from what is inside.
 
-use super::Built;
 use super::headers::{DEFAULT_ETH, Header};
+use super::{Built, declared};
+use crate::field::Field;
+use crate::hir::Place;
 use crate::source::Span;
 
 /// The bytes of a stack of layers; `raw`: without an Ethernet header of its own.
@@ -11,6 +13,9 @@ pub fn encode(layers: &[(Built, Span)], raw: bool) -> Vec<u8> {
         let next = layers.get(index + 1).map(|(layer, _)| layer);
         match layer {
             Built::Bytes(bytes) => body = [bytes.as_slice(), &body].concat(),
+            Built::Declared(at, header, values) => {
+                body = declared::encode(*at, header, values, body, &layers[index + 1..]);
+            }
             Built::Header(header, values) => {
                 let below = if index == 0 { None } else { layers.get(index - 1) };
                 body = encode_header(*header, values, body, next, below.map(|(layer, _)| layer));
@@ -24,7 +29,7 @@ pub fn encode(layers: &[(Built, Span)], raw: bool) -> Vec<u8> {
     encode_header(Header::Eth, &DEFAULT_ETH, body, first, None)
 }
 
-fn header_of(layer: Option<&Built>) -> Option<Header> {
+pub fn header_of(layer: Option<&Built>) -> Option<Header> {
     if let Some(Built::Header(header, _)) = layer { Some(*header) } else { None }
 }
 
@@ -52,11 +57,11 @@ fn encode_header(
         Header::Eth => {
             put(&mut out, value(0), 6);
             put(&mut out, value(1), 6);
-            put(&mut out, values[2].unwrap_or(eth_type(next)), 2);
+            put(&mut out, values[2].unwrap_or_else(|| eth_type(next, body.len())), 2);
         }
         Header::Vlan => {
             put(&mut out, value(1) << 13 | value(2) << 12 | value(0), 2);
-            put(&mut out, values[4].unwrap_or(eth_type(next)), 2);
+            put(&mut out, values[4].unwrap_or_else(|| eth_type(next, body.len())), 2);
         }
         Header::Arp => {
             put(&mut out, 0x0001_0800_0604, 6);
@@ -100,8 +105,9 @@ fn encode_header(
             out[16..18].copy_from_slice(&given(values[7]).unwrap_or(sum));
         }
         Header::Udp => {
+            let dst = declared::implied(next, Place::field(Field::UdpDst)).unwrap_or(53);
             put(&mut out, value(0), 2);
-            put(&mut out, value(1), 2);
+            put(&mut out, values[1].unwrap_or(dst), 2);
             put(&mut out, values[2].unwrap_or((body.len() as u128 + 8) & 0xffff), 2);
             put(&mut out, 0, 2);
             let sum = checksum(&[&pseudo(below, 17, 8 + body.len()), &out, &body]);
@@ -133,8 +139,14 @@ fn encode_header(
     out
 }
 
-/// The Ethernet type of what follows, of a tag its `tpid`; for local experiments (IEEE 802) where it is unknown.
-fn eth_type(next: Option<&Built>) -> u128 {
+/// The Ethernet type of what follows, of a tag its `tpid`, of 802.3 its length; for local experiments (IEEE 802) where it is
+/// unknown.
+pub fn eth_type(next: Option<&Built>, len: usize) -> u128 {
+    match declared::implied(next, Place::field(Field::EthType)) {
+        Some(0x05ff) => return len as u128,
+        Some(value) => return value,
+        None => {}
+    }
     match header_of(next) {
         Some(Header::Vlan) => match next {
             Some(Built::Header(_, values)) => values[3].unwrap_or(0x8100),
@@ -155,7 +167,9 @@ fn protocol(next: Option<&Built>) -> u128 {
         Some(Header::Sctp) => 132,
         Some(Header::Icmp) => 1,
         Some(Header::Icmpv6) => 58,
-        _ => 253,
+        Some(Header::Ipv4) => 4,
+        Some(Header::Ipv6) => 41,
+        _ => declared::implied(next, Place::field(Field::IpProto)).unwrap_or(253),
     }
 }
 

@@ -19,7 +19,7 @@ pub enum Header {
 }
 
 /// A part of a header: name, kind, width, and what it is if not given; none: it follows from the rest.
-pub type Part = (&'static str, Kind, u8, Option<u128>);
+pub type Part<'n> = (&'n str, Kind, u8, Option<u128>);
 
 const MAC_A: u128 = 0x0200_0000_0001;
 const MAC_B: u128 = 0x0200_0000_0002;
@@ -34,7 +34,7 @@ const V6_B: u128 = 0x2001_0db8 << 96 | 2;
 pub const DEFAULT_ETH: [Option<u128>; 3] = [Some(MAC_B), Some(MAC_A), None];
 
 /// Names of headers, and their parts.
-pub const HEADERS: &[(&str, Header, &[Part])] = &[
+pub const HEADERS: &[(&str, Header, &[Part<'static>])] = &[
     (
         "eth",
         Header::Eth,
@@ -116,7 +116,7 @@ pub const HEADERS: &[(&str, Header, &[Part])] = &[
         Header::Udp,
         &[
             ("src", Kind::Number, 16, Some(40_000)),
-            ("dst", Kind::Number, 16, Some(53)),
+            ("dst", Kind::Number, 16, None),
             ("len", Kind::Number, 16, None),
             ("csum", Kind::Number, 16, None),
         ],

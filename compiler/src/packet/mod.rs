@@ -3,27 +3,32 @@
 //! Layers stand outermost first; without `eth` at the front there is one all the same. What is not given has a value that
 //! makes a plain packet; types, protocols, lengths and checksums follow from what comes behind. Frames are padded to 60
 //! bytes, but those that begin with `hex("…")`, which are taken as they are. Never reads what it has written.
-//! [`headers`] has the headers and their parts, [`read`] checks what is written, [`encode`] makes the bytes, [`show`] tells
-//! what is in a frame.
+//! [`headers`] has the headers and their parts, [`declared`] those that programs declare, [`read`] checks what is written,
+//! [`encode`] makes the bytes, [`show`] tells what is in a frame. [`stack`] is what `encap` puts in front of packets: headers
+//! without a packet.
 
+mod declared;
 mod describe;
 mod encode;
 mod headers;
 mod read;
 mod show;
+mod stack;
 
 pub use headers::parts;
 
 use crate::ast::Packet;
 use crate::constant::{Constant, Lookup};
 use crate::diag::Diagnostic;
+use crate::hir::HeaderDecl;
 use crate::source::{Sources, Span};
 use crate::suggest::closest;
 pub use describe::describe;
 pub(crate) use describe::written;
-use headers::Header;
+pub use headers::Header;
 use read::Reader;
 pub use show::show;
+pub use stack::{Stack, StackLayer};
 
 /// Bytes of a frame without padding.
 const MIN_FRAME: usize = 60;
@@ -33,16 +38,21 @@ const MAX_FRAME: usize = 65_535;
 /// Parses `PORT: packet`, as `pipec trace` takes it. The text is added to `sources` for messages.
 pub fn parse_packet(sources: &mut Sources, text: &str) -> Result<(String, Vec<u8>), Vec<Diagnostic>> {
     let file = sources.add("packet", text);
-    let mut literals = Literals(vec![]);
+    let mut literals = Literals(vec![], vec![]);
     let parsed = crate::parse::packet(text, file, &mut literals.0);
     let frame = parsed.and_then(|(port, packet)| Some((port.node, build(&packet, &mut literals)?)));
     frame.ok_or(literals.0)
 }
 
-/// No names are known outside of a program.
-struct Literals(Vec<Diagnostic>);
+/// No names are known outside of a program, and of headers only the standard ones.
+struct Literals(Vec<Diagnostic>, Vec<HeaderDecl>);
 
 impl Lookup for Literals {
+    fn header(&mut self, name: &str) -> Option<(u16, HeaderDecl)> {
+        let at = crate::standard::add(&mut self.1, name)?;
+        Some((at, self.1[usize::from(at)].clone()))
+    }
+
     fn report(&mut self, diagnostic: Diagnostic) {
         self.0.push(diagnostic);
     }
@@ -61,6 +71,8 @@ impl Lookup for Literals {
 pub enum Built {
     /// A header; none where a value follows from the rest.
     Header(Header, Vec<Option<u128>>),
+    /// A declared header, its place among the program's, and the values of its fields.
+    Declared(u16, HeaderDecl, Vec<Option<u128>>),
     /// Payload.
     Bytes(Vec<u8>),
 }

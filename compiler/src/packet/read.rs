@@ -6,6 +6,7 @@ use crate::ast::{Arg, ExprKind, Layer, Spanned};
 use crate::constant::{Lookup, describe, evaluate, max};
 use crate::diag::Diagnostic;
 use crate::field::{Kind, TCP_FLAGS};
+use crate::hir::HeaderField;
 use crate::source::Span;
 use crate::suggest::closest;
 
@@ -27,6 +28,16 @@ impl Reader<'_> {
             Layer::Header(name, args) if name.node == "hex" => self.hex(args, layer.span).map(Built::Bytes),
             Layer::Header(name, args) => {
                 let Some((_, header, parts)) = HEADERS.iter().find(|(n, ..)| *n == name.node) else {
+                    if let Some((at, declared)) = self.lookup.header(&name.node) {
+                        let field = |field: &HeaderField| (field.name.clone(), field.kind, field.width, None);
+                        let parts: Vec<_> = declared.fields.iter().map(field).collect();
+                        let parts: Vec<Part> = parts
+                            .iter()
+                            .map(|(name, kind, width, none)| (name.as_str(), *kind, *width, *none))
+                            .collect();
+                        let values = self.header(&name.node, &parts, args)?;
+                        return Some(Built::Declared(at, declared, values));
+                    }
                     let message = format!("a packet has no header `{}`", name.node);
                     let names = HEADERS.iter().map(|(n, ..)| *n).chain(["hex"]);
                     let help = match closest(&name.node, names.clone()) {
@@ -114,36 +125,45 @@ impl Reader<'_> {
 
     /// Whether each layer can stand where it does.
     pub fn stacked(&mut self, layers: &[(Built, Span)]) -> bool {
-        use Header::*;
-        let mut below: Option<(Option<Header>, Span)> = None;
-        for (part, span) in layers {
-            let header = if let Built::Header(header, _) = part { Some(*header) } else { None };
-            let allowed = match (header, below.map(|(header, _)| header)) {
-                (None, _) => true,
-                (Some(Eth), below) => below.is_none(),
-                (Some(Vlan), below) => matches!(below, None | Some(Some(Eth | Vlan))),
-                (Some(Arp), below) => matches!(below, None | Some(Some(Eth | Vlan))),
-                (Some(Ipv4), below) => matches!(below, None | Some(Some(Eth | Vlan | Icmp))),
-                (Some(Ipv6), below) => matches!(below, None | Some(Some(Eth | Vlan | Icmpv6))),
-                (Some(Tcp | Udp | Sctp), below) => matches!(below, Some(Some(Ipv4 | Ipv6))),
-                (Some(Icmp), below) => below == Some(Some(Ipv4)),
-                (Some(Icmpv6), below) => below == Some(Some(Ipv6)),
-            };
-            if !allowed {
-                let message = "this header cannot stand here";
-                let diagnostic = match below {
-                    Some((_, place)) => {
-                        Diagnostic::error("bad-packet", message, *span, "not behind what stands before it")
-                            .label(place, "what stands before it")
-                    }
-                    None => Diagnostic::error("bad-packet", message, *span, "not at the beginning"),
-                };
-                let help = "write, for example, `ipv4(src = 10.0.0.1, dst = 10.0.0.2) / udp(dst = 53)`";
-                self.lookup.report(diagnostic.help(help));
-                return false;
-            }
-            below = Some((header, *span));
-        }
-        true
+        let Some((place, below)) = misplaced(layers) else { return true };
+        let message = "this header cannot stand here";
+        let diagnostic = match below {
+            Some(below) => Diagnostic::error("bad-packet", message, place, "not behind what stands before it")
+                .label(below, "what stands before it"),
+            None => Diagnostic::error("bad-packet", message, place, "not at the beginning"),
+        };
+        let help = "write, for example, `ipv4(src = 10.0.0.1, dst = 10.0.0.2) / udp(dst = 53)`";
+        self.lookup.report(diagnostic.help(help));
+        false
     }
+}
+
+/// The first layer that cannot stand where it does, and what stands before it. What a declared header is put before is the
+/// program's business.
+pub fn misplaced(layers: &[(Built, Span)]) -> Option<(Span, Option<Span>)> {
+    use Header::*;
+    let mut below: Option<(Option<Header>, Span)> = None;
+    let mut behind_declared = false;
+    for (part, span) in layers {
+        let header = if let Built::Header(header, _) = part { Some(*header) } else { None };
+        let declared = matches!(part, Built::Declared(..));
+        let allowed = match (header, below.map(|(header, _)| header)) {
+            (None, _) => true,
+            (Some(_), _) if behind_declared => true,
+            (Some(Eth), below) => below.is_none(),
+            (Some(Vlan), below) => matches!(below, None | Some(Some(Eth | Vlan))),
+            (Some(Arp), below) => matches!(below, None | Some(Some(Eth | Vlan))),
+            (Some(Ipv4), below) => matches!(below, None | Some(Some(Eth | Vlan | Icmp | Ipv4 | Ipv6))),
+            (Some(Ipv6), below) => matches!(below, None | Some(Some(Eth | Vlan | Icmpv6 | Ipv4 | Ipv6))),
+            (Some(Tcp | Udp | Sctp), below) => matches!(below, Some(Some(Ipv4 | Ipv6))),
+            (Some(Icmp), below) => below == Some(Some(Ipv4)),
+            (Some(Icmpv6), below) => below == Some(Some(Ipv6)),
+        };
+        if !allowed {
+            return Some((*span, below.map(|(_, place)| place)));
+        }
+        below = Some((header, *span));
+        behind_declared = declared;
+    }
+    None
 }

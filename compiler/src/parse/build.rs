@@ -66,6 +66,22 @@ impl Context<'_, '_> {
             .collect()
     }
 
+    /// `header NAME { fields } after PARENT if condition, …;`
+    pub fn header(&mut self, pairs: Pairs<'_, Rule>) -> Option<ast::HeaderDecl> {
+        let name = pairs.clone().find(|p| p.as_rule() == Rule::name)?;
+        let (name, fields) = (self.name(&name), self.vars(pairs.clone())?);
+        let after = pairs.filter(|p| p.as_rule() == Rule::parent).map(|parent| {
+            let mut inner = parent.into_inner();
+            let name = self.name(&inner.next()?);
+            Some(match inner.find(|p| p.as_rule() == Rule::expr) {
+                Some(cond) => (name, Some(self.expr(cond)?)),
+                None => (name, None),
+            })
+        });
+        let after = after.collect::<Option<_>>()?;
+        Some(ast::HeaderDecl { name, fields, after })
+    }
+
     /// `priority N: cond => actions;`
     pub fn rule(&mut self, pairs: Pairs<'_, Rule>) -> Option<ast::Rule> {
         let head = Spanned::new((), Span::default());
@@ -105,6 +121,20 @@ impl Context<'_, '_> {
                 let name = inner.find(|p| p.as_rule() == Rule::name)?;
                 let name = self.name(&name);
                 if rule == Rule::act_goto { ActionKind::Goto(name) } else { ActionKind::Call(name) }
+            }
+            Rule::act_push | Rule::act_pop => {
+                let name = inner.find(|p| p.as_rule() == Rule::name)?;
+                let name = self.name(&name);
+                let args = match inner.find(|p| p.as_rule() == Rule::args) {
+                    Some(args) => Some(self.args(args)?),
+                    None => None,
+                };
+                if rule == Rule::act_push { ActionKind::Push(name, args) } else { ActionKind::Pop(name, args) }
+            }
+            Rule::act_encap => ActionKind::Encap(self.packet(inner.find(|p| p.as_rule() == Rule::packet)?)?),
+            Rule::act_decap => {
+                let name = inner.find(|p| p.as_rule() == Rule::name)?;
+                ActionKind::Decap(self.name(&name))
             }
             Rule::act_clone => {
                 let actions = inner.filter(|p| p.as_rule() == Rule::act).map(|p| self.action(p));

@@ -19,8 +19,7 @@ pub const ITEM_WORDS: &[&str] = &[
 ];
 
 /// Words whose statement ends with the body that follows.
-const BODY_WORDS: &[&str] =
-    &["action", "bucket", "entries", "group", "header", "meter", "pipeline", "start", "table", "test"];
+const BODY_WORDS: &[&str] = &["action", "bucket", "entries", "group", "meter", "pipeline", "start", "table", "test"];
 
 /// A place that matters for cutting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

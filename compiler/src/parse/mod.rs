@@ -137,9 +137,6 @@ impl<'a> Parser<'a, '_, '_> {
 
     /// A statement of the pipeline.
     fn item(&mut self, piece: Piece<'a>) {
-        if self.not_yet(&piece, &["header"]) {
-            return self.damage(&piece.range);
-        }
         let before = self.context.diagnostics.len();
         let item = match piece.word {
             "port" => self.statement(Rule::port_item, &piece, |c, pairs| c.ports(pairs).map(Item::Ports)),
@@ -155,6 +152,7 @@ impl<'a> Parser<'a, '_, '_> {
                 let name = pairs.clone().find(|p| p.as_rule() == Rule::name)?;
                 Some(Item::Extern(Extern { name: c.name(&name), params: c.vars(pairs)? }))
             }),
+            "header" => self.statement(Rule::header_item, &piece, |c, pairs| c.header(pairs).map(Item::Header)),
             "action" => self.action(&piece),
             "group" => self.group(&piece),
             "meter" => self.meter(&piece),
@@ -294,16 +292,6 @@ impl<'a> Parser<'a, '_, '_> {
             .label(outer, "inside this table")
             .help("close the table with `}` before it");
         self.context.diagnostics.push(diagnostic);
-    }
-
-    /// Reports a statement of a later version of the language.
-    fn not_yet(&mut self, piece: &Piece<'a>, words: &[&str]) -> bool {
-        let found = words.contains(&piece.word);
-        if found {
-            let message = format!("`{}` is not available yet", piece.word);
-            self.error("not-yet", message, piece, "not available yet");
-        }
-        found
     }
 
     fn unknown_item(&self, piece: &Piece<'a>) -> Diagnostic {

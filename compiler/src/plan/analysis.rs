@@ -3,6 +3,7 @@
 use pipec_abi::ctx::{MAX_DEPTH, MAX_TABLES};
 
 use crate::describe::shape;
+use crate::field::Field;
 use crate::hir::{Action, Program, Space, TableId};
 
 /// What a list of actions does, with all it reaches.
@@ -18,6 +19,8 @@ pub struct Effects {
     pub tracks: bool,
     /// Sets variables.
     pub sets_vars: bool,
+    /// Changes where headers lie, or which there are.
+    pub reshapes: bool,
 }
 
 impl Effects {
@@ -27,6 +30,7 @@ impl Effects {
         self.ordered |= other.ordered;
         self.tracks |= other.tracks;
         self.sets_vars |= other.sets_vars;
+        self.reshapes |= other.reshapes;
     }
 }
 
@@ -103,7 +107,23 @@ impl Analysis {
                     all.ordered = true;
                 }
                 Action::Set { place, .. } if place.space == Space::Meta => all.sets_vars = true,
-                Action::Set { .. } | Action::DecTtl => all.writes = true,
+                Action::Set { place, .. } => {
+                    all.writes = true;
+                    all.reshapes |= matches!(place.space, Space::Field(Field::EthType | Field::IpProto));
+                }
+                Action::DecTtl | Action::DecMplsTtl { .. } => all.writes = true,
+                Action::Push { .. }
+                | Action::Pop { .. }
+                | Action::PushVlan { .. }
+                | Action::PopVlan
+                | Action::SetVlan { .. }
+                | Action::PushMpls { .. }
+                | Action::PopMpls { .. }
+                | Action::Encap(_)
+                | Action::Decap { .. } => {
+                    all.writes = true;
+                    all.reshapes = true;
+                }
                 Action::Ct(_) => {
                     all.ordered = true;
                     all.tracks = true;

@@ -13,8 +13,10 @@
 //!            | v = find(table, expr…) | count_entry n + v | learn(table, expr…, action, expr…)
 //!            | v = external(action, expr…) | save | restore | set_ct v v v v v | fail reason
 //!            | emit_to expr how | emit_part expr max_len | controller reason max_len | v = meter(n) | v = live(port)
+//!            | v = reshape what expr expr | v = encap stack | finish stack | fail_with v
+//!            | set_bits at expr offset width = high low
 //! expr      := constant | v | arg[word] | len | in_port | lookup_port | load(base, offset, bytes) | var[word] | ct part
-//!            | l2 | l3(v) | l4(v) | arp(v) | expr op expr | expr cmp expr | guard(expr, expr)
+//!            | l2 | l3(v) | l4(v) | arp(v) | nd(v) | expr op expr | expr cmp expr | guard(expr, expr)
 //! ```
 //!
 //! A value is assigned once, before its uses and in a block around them: code never needs a merge of values.
@@ -29,6 +31,7 @@
 
 use pipec_abi::edit::Target;
 use pipec_abi::meta::Meta;
+use pipec_abi::reshape::{Reshape, Stack};
 use pipec_abi::{CtPoint, DropReason, Emit};
 
 /// A value of a body: assigned once.
@@ -62,6 +65,10 @@ pub struct Plan {
     pub values: u32,
     /// What the program is.
     pub meta: Meta,
+    /// Headers that are put in front of packets.
+    pub stacks: Vec<Stack>,
+    /// Frames may begin elsewhere after some statements.
+    pub reshapes: bool,
 }
 
 /// An action in Rust.
@@ -243,6 +250,33 @@ pub enum Stmt {
         action: u16,
         args: Vec<Expr>,
     },
+    /// Changes the shape of the frame; the result is an outcome of `pipec_abi::reshape`: 0, or why the packet fails.
+    Reshape {
+        failed: Value,
+        what: Reshape,
+        a: Expr,
+        b: Expr,
+    },
+    /// Puts a stack of headers in front; the result likewise.
+    Encap {
+        failed: Value,
+        stack: u16,
+    },
+    /// The stack's checksums.
+    Finish {
+        stack: u16,
+    },
+    /// Fails as an outcome says.
+    FailWith(Value),
+    /// Writes bits behind a byte of the frame. `covered`: the checksum that covers them follows.
+    SetBits {
+        at: Expr,
+        offset: u16,
+        width: u8,
+        high: Expr,
+        low: Expr,
+        covered: bool,
+    },
 }
 
 /// Part of `ct.*`.
@@ -307,6 +341,8 @@ pub enum Expr {
     L3(Value),
     L4(Value),
     Arp(Value),
+    /// Fields of neighbour discovery, of an IPv6 header.
+    Nd(Value),
     Op(Op, Box<Expr>, Box<Expr>),
     Guard(Box<Expr>, Box<Expr>),
     /// A word of the arguments of the entry that was found last.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::field::{Field, Header};
-use crate::hir::{Cond, Match, Place, Read, Space, View};
+use crate::hir::{Cond, Match, PRESENCE, Place, Read, Space, View};
 
 /// A test on one place: what conditions consist of once headers are spelled out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,7 @@ fn key(read: &Read) -> Key {
     let (space, field) = match read.place.space {
         Space::Field(field) => (0, field as u16),
         Space::Meta => (1, 0),
+        Space::Header(header) => (2, header),
     };
     (space, field, read.place.offset, read.place.width, canonical_view(read) as u8)
 }
@@ -73,7 +74,10 @@ pub fn canonical_view(read: &Read) -> View {
 
 /// Whether a field is of a transport header: in fragments, tables see it as 0.
 pub fn is_transport(field: Field) -> bool {
-    matches!(field.header(), Some(Header::Tcp | Header::Udp | Header::Sctp | Header::Icmp | Header::Icmpv6))
+    matches!(
+        field.header(),
+        Some(Header::Tcp | Header::Udp | Header::Sctp | Header::Icmp | Header::Icmpv6 | Header::Nd)
+    )
 }
 
 /// All ones of a width.
@@ -114,8 +118,11 @@ impl Facts {
     /// Nothing is known any more of reads that `gone` names.
     pub fn forget(&mut self, gone: impl Fn(&Space) -> bool) {
         self.facts.retain(|key, _| {
-            let space = if key.0 == 1 { Space::Meta } else { Space::Field(Field::ALL[usize::from(key.1)]) };
-            !gone(&space)
+            !gone(&match key.0 {
+                0 => Space::Field(Field::ALL[usize::from(key.1)]),
+                1 => Space::Meta,
+                _ => Space::Header(key.1),
+            })
         });
     }
 
@@ -254,7 +261,21 @@ pub fn spell_out(header: Header) -> Cond {
         Header::Sctp => Cond::All(vec![ip(), is(Field::IpProto, 132)]),
         Header::Icmp => Cond::All(vec![ipv4(), is(Field::IpProto, 1)]),
         Header::Icmpv6 => Cond::All(vec![ipv6(), is(Field::IpProto, 58)]),
+        Header::Vlan2 => Cond::Compare(
+            Read { place: Place::field(Field::Vlan2Tci), view: View::Table },
+            Match::Masked { value: 0x1000, mask: 0x1000 },
+        ),
+        Header::Nd => {
+            let kinds = Cond::Any(vec![is(Field::Icmpv6Type, 135), is(Field::Icmpv6Type, 136)]);
+            Cond::All(vec![ipv6(), is(Field::IpProto, 58), kinds, is(Field::Icmpv6Code, 0)])
+        }
+        Header::Declared(header) => Cond::Compare(presence(header), Match::Masked { value: 1, mask: 1 }),
     }
+}
+
+/// The bit that says that a declared header is present.
+pub fn presence(header: u16) -> Read {
+    Read { place: Place { space: Space::Header(header), offset: PRESENCE, width: 1 }, view: View::Table }
 }
 
 /// The first test that an open condition makes.

@@ -7,13 +7,14 @@
 //! |---|---|
 //! | [`analysis`] | what tables do and reach; whether they are counted |
 //! | [`facts`] | what is known on a path, so that nothing is tested twice |
-//! | [`values`] | how a field is read, and when a value at hand serves; `numbers`: those of ports |
+//! | [`values`] | how a field is read, and when a value at hand serves; `numbers`: those of ports, [`declared`]: of headers that the program declares |
 //! | [`matching`] | whether a table is a tree of tests, a chain, or a look-up in data ([`lookup`]) |
 //! | [`report`] | nothing: it keeps what was decided, and why |
 //! | [`lower`] | prefix, points and functions; the order of tests; copies or shares of outputs |
 
 pub mod analysis;
 pub mod code;
+mod declared;
 pub mod facts;
 mod lookup;
 mod lower;

@@ -8,7 +8,7 @@ use super::code::{Base, CtPart, Expr, Op, Stmt, Value};
 use super::facts::{Facts, canonical_view, ones};
 use super::numbers;
 use crate::field::{Field, Header};
-use crate::hir::{Match, Place, Read, Space, View};
+use crate::hir::{HeaderDecl, Match, Place, Read, Space, View};
 
 /// A number of up to 128 bits as words: high (0 for narrow ones) and low.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,14 +25,14 @@ impl Wide {
         Wide { high: Expr::Const((value >> 64) as u64), low: Expr::Const(value as u64) }
     }
 
-    fn narrow(low: Expr) -> Wide {
+    pub(super) fn narrow(low: Expr) -> Wide {
         Wide { high: Expr::Const(0), low }
     }
 }
 
 /// What a value at hand is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Held {
+pub(super) enum Held {
     L2,
     L3,
     L4,
@@ -41,6 +41,14 @@ enum Held {
     L4Offset,
     Low(Field, View),
     High(Field, View),
+    /// Where neighbour discovery's fields are, as someone sees them; and where one of them is.
+    Nd(View),
+    NdField(Field, View),
+    /// A declared header: its offset in bits 0–15, the end of what it lies in above; 0: absent.
+    Header(u16),
+    HeaderOffset(u16),
+    /// Bits of a declared header: offset and width; the upper word or the lower.
+    Bits(u16, u16, u8, bool),
 }
 
 /// Values at hand on a path.
@@ -76,6 +84,8 @@ pub struct Site<'a> {
     pub values: &'a mut Values,
     /// What is known.
     pub facts: &'a Facts,
+    /// The headers that the program declares.
+    pub headers: &'a [HeaderDecl],
     /// Names.
     pub fresh: &'a mut Fresh,
     /// Statements, to which definitions are added.
@@ -90,11 +100,9 @@ impl Values {
 
     /// A field was written.
     pub fn forget_field(&mut self, field: Field) {
-        let tag = matches!(field, Field::VlanVid | Field::VlanPcp | Field::VlanTci);
+        let tag = is_tag(field);
         self.held.retain(|held, _| match held {
-            Held::Low(f, _) | Held::High(f, _) => {
-                *f != field && !(tag && matches!(f, Field::VlanVid | Field::VlanPcp | Field::VlanTci))
-            }
+            Held::Low(f, _) | Held::High(f, _) => *f != field && !(tag && is_tag(*f)),
             Held::L2 => !tag,
             _ => true,
         });
@@ -103,6 +111,23 @@ impl Values {
     /// Any byte of the packet may have changed.
     pub fn forget_packet(&mut self) {
         self.held.retain(|held, _| matches!(held, Held::Low(f, _) | Held::High(f, _) if f.is_metadata()));
+    }
+
+    /// Something was written that declared headers from this one on may depend on; of itself the bits, if `own`.
+    pub fn forget_headers(&mut self, from: u16, own: bool) {
+        self.held.retain(|held, _| match held {
+            Held::Header(h) | Held::HeaderOffset(h) => *h < from || own && *h == from,
+            Held::Bits(h, ..) => *h < from,
+            _ => true,
+        });
+    }
+
+    /// The frame has another shape: only what is not in it stays.
+    pub fn forget_frame(&mut self) {
+        self.held.retain(|held, _| match held {
+            Held::Low(field, _) | Held::High(field, _) => !in_frame(*field),
+            _ => false,
+        });
     }
 
     /// `ct.*` has changed.
@@ -118,8 +143,19 @@ impl Values {
     }
 }
 
+/// Whether a field is of the frame, and not of what the runtime knows of it.
+pub fn in_frame(field: Field) -> bool {
+    !field.is_metadata()
+}
+
+/// Whether a field is part of a tag.
+pub fn is_tag(field: Field) -> bool {
+    use Field::{Vlan2Pcp, Vlan2Tci, Vlan2Vid, VlanPcp, VlanTci, VlanVid};
+    matches!(field, VlanVid | VlanPcp | VlanTci | Vlan2Vid | Vlan2Pcp | Vlan2Tci)
+}
+
 impl Site<'_> {
-    fn hold(&mut self, held: Held, make: impl FnOnce(&mut Self) -> Expr) -> Value {
+    pub(super) fn hold(&mut self, held: Held, make: impl FnOnce(&mut Self) -> Expr) -> Value {
         if let Some(&value) = self.values.held.get(&held) {
             return value;
         }
@@ -130,15 +166,15 @@ impl Site<'_> {
         value
     }
 
-    fn l2(&mut self) -> Value {
+    pub(super) fn l2(&mut self) -> Value {
         self.hold(Held::L2, |_| Expr::L2)
     }
 
-    fn l3(&mut self) -> Value {
+    pub(super) fn l3(&mut self) -> Value {
         self.hold(Held::L3, |site| Expr::L3(site.l2()))
     }
 
-    fn l4(&mut self) -> Value {
+    pub(super) fn l4(&mut self) -> Value {
         self.hold(Held::L4, |site| Expr::L4(site.l3()))
     }
 
@@ -147,7 +183,7 @@ impl Site<'_> {
         Base::At(self.hold(Held::L3Offset, |site| Expr::Value(site.l2()).with(Op::Shr, 16).with(Op::And, 0xffff)))
     }
 
-    fn l4_offset(&mut self) -> Base {
+    pub(super) fn l4_offset(&mut self) -> Base {
         Base::At(self.hold(Held::L4Offset, |site| Expr::Value(site.l4()).with(Op::And, 0xffff)))
     }
 
@@ -163,6 +199,7 @@ impl Site<'_> {
         let field = match space {
             Space::Meta => return meta(offset, width),
             Space::Field(field) => field,
+            Space::Header(header) => return self.declared_bits(header, offset, width),
         };
         let whole = self.field(field, canonical_view(read));
         let below = u32::from(field.width()) - u32::from(offset) - u32::from(width);
@@ -226,11 +263,32 @@ impl Site<'_> {
             }
             Field::IcmpType | Field::Icmpv6Type => self.transport(field, view, 0, 1),
             Field::IcmpCode | Field::Icmpv6Code => self.transport(field, view, 1, 1),
+            Field::FrameLen => Expr::Len,
+            Field::Vlan2Tci => word(self.l2(), 48, 0xffff),
+            Field::Vlan2Vid => word(self.l2(), 48, 0xfff),
+            Field::Vlan2Pcp => word(self.l2(), 61, 7),
+            Field::IpValid => word(self.l3(), 42, 1),
+            Field::Ipv4Ihl => self.address(L3::ADDRESSES, 0, 1).with(Op::And, 15),
+            Field::Ipv4Len => self.address(L3::ADDRESSES, 2, 2),
+            Field::Ipv4Id => self.address(L3::ADDRESSES, 4, 2),
+            Field::Ipv6Len => self.address(L3::ADDRESSES | L3::V6, 4, 2),
+            Field::TcpSeq => self.transport(field, view, 4, 4),
+            Field::TcpAck => self.transport(field, view, 8, 4),
+            Field::TcpWindow => self.transport(field, view, 14, 2),
+            Field::UdpLen => self.transport(field, view, 4, 2),
+            Field::NdTarget => self.nd(field, view, 0, if from == 0 { 8 } else { 0 }, 8),
+            Field::NdSll => self.nd(field, view, 16, 0, 6),
+            Field::NdTll => self.nd(field, view, 32, 0, 6),
         }
     }
 
+    /// Whether an ARP header can be read.
+    pub(super) fn arp_there(&mut self) -> Value {
+        self.hold(Held::Arp, |site| Expr::Arp(site.l2()))
+    }
+
     fn arp(&mut self, field: Field) -> Expr {
-        let there = Expr::Value(self.hold(Held::Arp, |site| Expr::Arp(site.l2())));
+        let there = Expr::Value(self.arp_there());
         let base = self.l3_offset();
         let (offset, bytes) = match field {
             Field::ArpOp => (6, 2),
@@ -247,6 +305,18 @@ impl Site<'_> {
         let op = self.fresh.value();
         self.out.push(Stmt::Let(op, guard(there, value)));
         guard(Expr::Value(op).with(Op::Le, 255), Expr::Value(op))
+    }
+
+    /// A field of neighbour discovery, whose offset stands `shift` bits up in the word.
+    fn nd(&mut self, field: Field, view: View, shift: u64, offset: u16, bytes: u8) -> Expr {
+        let at = self.hold(Held::NdField(field, view), |site| {
+            let word = site.hold(Held::Nd(view), |site| {
+                let flag = if view == View::Table { L4::MATCHES } else { L4::ACTIONS };
+                guard(Expr::Value(site.l4()).with(Op::And, flag), Expr::Nd(site.l3()))
+            });
+            Expr::Value(word).with(Op::Shr, shift).with(Op::And, 0xffff)
+        });
+        guard(Expr::Value(at).with(Op::Ne, 0), Expr::Load { base: Base::At(at), offset, bytes })
     }
 
     /// TTL, DSCP, ECN: in one place in IPv4, in another in IPv6.
@@ -355,7 +425,7 @@ fn within(high: &Expr, low: &Expr, wide: bool, from: u128, to: u128, full: u128)
     }
 }
 
-fn guard(cond: Expr, value: Expr) -> Expr {
+pub(super) fn guard(cond: Expr, value: Expr) -> Expr {
     match cond {
         Expr::Const(0) => Expr::Const(0),
         Expr::Const(_) => value,

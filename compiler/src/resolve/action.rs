@@ -179,6 +179,10 @@ impl<'a> Resolver<'a> {
                 let set = self.assign(name, value, scope)?;
                 out.push(into.mark(mark, set));
             }
+            ActionKind::Push(..) | ActionKind::Pop(..) | ActionKind::Encap(_) | ActionKind::Decap(_) => {
+                let shape = self.shape(&action.node, action.span, scope)?;
+                out.push(into.mark(mark, shape));
+            }
             ActionKind::Run(name, args) => {
                 let args = args.as_deref().unwrap_or(&[]);
                 match name.node.as_str() {
@@ -190,6 +194,11 @@ impl<'a> Resolver<'a> {
                     "ct" => {
                         let ct = self.ct(args, scope)?;
                         out.push(into.mark(mark, Action::Ct(ct)));
+                    }
+                    "dec_mpls_ttl" => {
+                        self.without_arguments("dec_mpls_ttl", args)?;
+                        let header = self.names.header("mpls")?;
+                        out.push(into.mark(mark, Action::DecMplsTtl { header }));
                     }
                     word => match simple(word) {
                         Some(simple) => {

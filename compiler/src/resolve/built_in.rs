@@ -26,11 +26,15 @@ const BUILT_IN: &[&str] = &[
     "call",
     "clone",
     "learn",
+    "push",
+    "pop",
+    "encap",
+    "decap",
+    "dec_mpls_ttl",
 ];
 
 /// What will be built in.
-const LATER: &[&str] =
-    &["decap", "encap", "nat", "pop", "pop_mpls", "pop_vlan", "push", "push_mpls", "push_vlan", "truncate"];
+const LATER: &[&str] = &["nat", "truncate"];
 
 /// Whether an action cannot be declared under this name.
 pub fn is_built_in(name: &str) -> bool {
@@ -71,6 +75,10 @@ impl Resolver<'_> {
                 Some("write where the packet goes: `output(PORT)`, `normal` or `goto TABLE`")
             }
             "deny" | "reject" => Some("write `drop`"),
+            "push_vlan" => Some("write `push vlan(vid = …)`"),
+            "pop_vlan" | "strip_vlan" => Some("write `pop vlan`"),
+            "push_mpls" => Some("write `push mpls(label = …)`"),
+            "pop_mpls" => Some("write `pop mpls(TYPE)`, with the Ethernet type of what is behind the label"),
             _ => None,
         };
         match diagnostic {

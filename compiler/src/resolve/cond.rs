@@ -39,12 +39,12 @@ fn never() -> Cond {
 /// `all` of conditions, flat and without repeated headers.
 pub fn all(conds: impl IntoIterator<Item = Cond>) -> Cond {
     let mut out: Vec<Cond> = vec![];
-    let mut headers = 0_u32;
+    let mut headers: Vec<Header> = vec![];
     let mut push = |cond: Cond| match cond {
         Cond::True => {}
         Cond::Has(header) => {
-            if headers & 1 << header as u32 == 0 {
-                headers |= 1 << header as u32;
+            if !headers.contains(&header) {
+                headers.push(header);
                 out.push(cond);
             }
         }
@@ -124,6 +124,20 @@ impl Resolver<'_> {
             marks.reads.push(mark);
             return Some(present(Some(header), Cond::True));
         }
+        if self.names.peek(name).is_none_or(|symbol| matches!(symbol, Symbol::Header(_)))
+            && let Some(header) = self.names.header(name)
+        {
+            let header = Some(Header::Declared(header));
+            marks.reads.push(ReadMark { name: name.into(), field: None, header, mask: 0, span });
+            return Some(present(header, Cond::True));
+        }
+        if let Some((place, Kind::Number, field, header)) = self.readable(name)
+            && place.width == 1
+            && header.is_some()
+        {
+            marks.reads.push(ReadMark { name: name.into(), field, header, mask: 1, span });
+            return Some(present(header, compare(place, Match::Masked { value: 1, mask: 1 })));
+        }
         for (prefix, flags, field) in [("ct.", CT_FLAGS, Field::CtState), ("tcp.", TCP_FLAGS, Field::TcpFlags)] {
             let flag = name.strip_prefix(prefix).and_then(|flag| flags.iter().find(|(f, _)| *f == flag));
             if let Some((_, bit)) = flag {
@@ -140,7 +154,7 @@ impl Resolver<'_> {
             self.names.symbol(name);
             return Some(compare(place, Match::Masked { value: 1, mask: 1 }));
         }
-        if Field::by_name(name).is_some() || self.names.peek(name).is_some() {
+        if Field::by_name(name).is_some() || self.names.peek(name).is_some() || self.names.is_header_field(name) {
             let message = format!("`{name}` is a value, not a condition");
             self.push(
                 Diagnostic::error("not-a-condition", message, span, "true or false is expected here")
@@ -160,7 +174,9 @@ impl Resolver<'_> {
     fn is_subject(&self, expr: &Expr) -> bool {
         match &expr.node {
             ExprKind::Path(name) => {
-                Field::by_name(name).is_some() || matches!(self.names.peek(name), Some(Symbol::Var(..)))
+                Field::by_name(name).is_some()
+                    || matches!(self.names.peek(name), Some(Symbol::Var(..)))
+                    || self.names.is_header_field(name)
             }
             ExprKind::Arith(Arith::BitAnd, left, right) => self.is_subject(left) || self.is_subject(right),
             _ => false,
@@ -252,8 +268,11 @@ impl Resolver<'_> {
             self.names.symbol(name);
             return Some(found);
         }
-        let (field, header) = Field::by_name(name)?;
-        Some((Place::field(field), field.kind(), Some(field), header))
+        if let Some((field, header)) = Field::by_name(name) {
+            return Some((Place::field(field), field.kind(), Some(field), header));
+        }
+        let (place, kind, header) = self.names.header_field(name)?;
+        Some((place, kind, None, Some(Header::Declared(header))))
     }
 
     fn compare(&mut self, op: Comparison, left: &Expr, right: &Expr, marks: &mut RuleMarks) -> Option<Cond> {

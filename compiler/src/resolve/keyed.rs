@@ -371,7 +371,7 @@ fn reads(signature: &Signature) -> Vec<ReadMark> {
         name: part.name.clone(),
         field: match part.read.place.space {
             hir::Space::Field(field) => Some(field),
-            hir::Space::Meta => None,
+            hir::Space::Meta | hir::Space::Header(_) => None,
         },
         header: part.header,
         mask: max(part.read.place.width),

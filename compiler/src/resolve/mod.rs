@@ -10,15 +10,18 @@ mod built_in;
 mod compare;
 mod cond;
 mod ct;
+mod encap;
 mod entries;
 mod external;
 pub mod groups;
+mod header;
 mod keyed;
 pub mod marks;
 mod names;
 mod operand;
 mod recursion;
 mod sending;
+mod shape;
 mod table;
 mod test;
 mod value;
@@ -155,6 +158,7 @@ impl<'a> Resolver<'a> {
             tables,
             entry,
             tests,
+            headers: std::mem::take(&mut self.names.headers),
             groups,
             meters,
             counters: std::mem::take(&mut self.names.counters),
@@ -186,16 +190,20 @@ impl<'a> Resolver<'a> {
                     let params = item.params.iter().map(|param| self.extern_param(param)).collect();
                     self.names.set_extern_params(&item.name.node, params);
                 }
+                Item::Header(header) => {
+                    let symbol = self.header_declaration(header).map(Symbol::Header);
+                    self.names.declare("header", &header.name, symbol, &mut self.diagnostics);
+                }
                 Item::Option(option) if option.name.node == "vlan_limit" => {
                     if let Some(first) = vlan_limit.replace(option.name.span) {
                         self.push(names::duplicate("option", &option.name, first));
                     }
                     match option.value.node {
-                        ExprKind::Number { value, .. } if (1..=MAX_VLAN_LIMIT).contains(&value) => {
+                        ExprKind::Number { value, .. } if (0..=MAX_VLAN_LIMIT).contains(&value) => {
                             options.vlan_limit = value as u8;
                         }
                         _ => {
-                            let message = "`vlan_limit` is 1 or 2";
+                            let message = "`vlan_limit` is 0, 1 or 2";
                             self.error("value-too-big", message, option.value.span, "not a number of tags");
                         }
                     }

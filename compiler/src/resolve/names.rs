@@ -11,6 +11,7 @@ use crate::field::{Field, Header, Kind};
 use crate::hir::{self, CounterId, GroupId, MeterId, Place, PortId, Space, TableId};
 use crate::parse::ITEM_WORDS;
 use crate::source::Span;
+use crate::standard;
 use crate::suggest::closest;
 
 /// Words that no name may be, besides those that begin an item.
@@ -33,6 +34,8 @@ pub enum Symbol {
     Set(Rc<Ranges>),
     /// A variable: where it is and how its values are written.
     Var(Place, Kind),
+    /// A declared header: its place among the program's.
+    Header(u16),
 }
 
 impl Symbol {
@@ -43,6 +46,7 @@ impl Symbol {
             Symbol::Const(_) => "constant",
             Symbol::Set(_) => "set",
             Symbol::Var(..) => "variable",
+            Symbol::Header(_) => "header",
         }
     }
 }
@@ -74,6 +78,8 @@ pub struct Names<'a> {
     pub ports: Vec<hir::Port>,
     /// The variables.
     pub variables: Vec<hir::Variable>,
+    /// The headers: those declared, and standard ones that are used.
+    pub headers: Vec<hir::HeaderDecl>,
     /// Bits of metadata that are taken.
     metadata_bits: u16,
 }
@@ -211,7 +217,7 @@ impl<'a> Names<'a> {
             diagnostics.push(duplicate("name", name, *first));
             return;
         }
-        if reserved(name, true) {
+        if reserved(name, true) || what == "header" && standard::names().any(|n| n == name.node) {
             diagnostics.push(reserved_name(name));
         }
         self.symbols.insert(&name.node, (symbol, name.span));
@@ -296,6 +302,42 @@ impl<'a> Names<'a> {
     /// What a name stands for, without using it.
     pub fn peek(&self, name: &str) -> Option<&Symbol> {
         self.symbols.get(name)?.0.as_ref()
+    }
+
+    /// A declared or standard header; `used`: a standard one is added to the program's.
+    pub fn header(&mut self, name: &str) -> Option<u16> {
+        match self.peek(name) {
+            Some(Symbol::Header(header)) => {
+                let header = *header;
+                self.symbol(name);
+                Some(header)
+            }
+            Some(_) => None,
+            None if self.symbols.contains_key(name) => None,
+            None => standard::add(&mut self.headers, name),
+        }
+    }
+
+    /// A field of a declared or standard header, as `foo.a`.
+    pub fn header_field(&mut self, path: &str) -> Option<(Place, Kind, u16)> {
+        let (header, field) = path.split_once('.')?;
+        if !self.is_header_field(path) {
+            return None;
+        }
+        let header = self.header(header)?;
+        let field = self.headers[usize::from(header)].field(field)?;
+        let place = Place { space: Space::Header(header), offset: field.offset, width: field.width };
+        Some((place, field.kind, header))
+    }
+
+    /// Whether a path is a field of a declared or standard header.
+    pub fn is_header_field(&self, path: &str) -> bool {
+        let Some((header, field)) = path.split_once('.') else { return false };
+        match self.peek(header) {
+            Some(Symbol::Header(index)) => self.headers[usize::from(*index)].field(field).is_some(),
+            Some(_) => false,
+            None => !self.symbols.contains_key(header) && standard::fields().any(|(name, _)| name == path),
+        }
     }
 
     /// The table with this name.
@@ -398,6 +440,14 @@ impl<'a> Names<'a> {
         unused.map(|&(what, name, span)| (what, name.to_string(), span)).chain(params).collect()
     }
 
+    /// Fields of the program's headers, with the headers' names.
+    fn header_paths(&self) -> impl Iterator<Item = String> {
+        let fields = |header: &hir::HeaderDecl| {
+            header.fields.iter().map(|field| format!("{}.{}", header.name, field.name)).collect::<Vec<_>>()
+        };
+        self.headers.iter().flat_map(fields).collect::<Vec<_>>().into_iter()
+    }
+
     /// Reports that there is no such `what`, unless the name stands in a statement that could not be parsed.
     pub fn unknown(&self, what: &'static str, name: &Name, diagnostics: &mut Vec<Diagnostic>) {
         if self.damaged.contains(name.node.as_str()) {
@@ -408,6 +458,8 @@ impl<'a> Names<'a> {
             diagnostics.push(Diagnostic::error("unknown-name", message, name.span, "not known"));
             return;
         }
+        let standard_fields = standard::fields().map(|(name, _)| name);
+        let mut paths: Vec<String> = standard_fields.chain(self.header_paths()).collect();
         let mut known: Vec<&str> = match what {
             "table" => self.tables.keys().copied().collect(),
             "action" => {
@@ -426,7 +478,8 @@ impl<'a> Names<'a> {
                 // OpenFlow's names are for those who write them.
                 known.retain(|known| name.node.contains('_') || !known.contains('_') || known.contains('.'));
                 known.extend(self.symbols.keys());
-                known
+                paths.extend(standard::names().map(String::from));
+                paths.iter().map(String::as_str).chain(known).collect()
             }
         };
         known.sort_unstable();

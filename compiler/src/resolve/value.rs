@@ -6,6 +6,7 @@ use crate::ast::{Expr, ExprKind, Spanned};
 use crate::constant::{Constant, Lookup, describe, evaluate, kind_width, max, prefix_mask, show};
 use crate::diag::Diagnostic;
 use crate::field::{Header, Kind};
+use crate::hir::HeaderDecl;
 use crate::source::Span;
 
 /// Ranges of all conditions and sets of a program together, at the most.
@@ -265,6 +266,11 @@ impl Resolver<'_> {
 }
 
 impl Lookup for Resolver<'_> {
+    fn header(&mut self, name: &str) -> Option<(u16, HeaderDecl)> {
+        let at = self.names.header(name)?;
+        Some((at, self.names.headers[usize::from(at)].clone()))
+    }
+
     fn report(&mut self, diagnostic: Diagnostic) {
         self.push(diagnostic);
     }

@@ -180,6 +180,24 @@ impl Burst {
         self.data[i]
     }
 
+    /// Frame `i` lies elsewhere now, or is longer or shorter.
+    ///
+    /// # Safety
+    /// As for [`Burst::push`].
+    #[inline]
+    pub unsafe fn replace(&mut self, i: usize, data: *mut u8, len: u32) {
+        assert!(i < self.len(), "packet of a burst");
+        self.data[i] = data;
+        self.len[i] = len;
+    }
+
+    /// Frame `i` begins `n` bytes further behind, or at its end.
+    pub fn strip(&mut self, i: usize, n: usize) {
+        let n = n.min(self.len[i] as usize);
+        self.data[i] = self.bytes_mut(i)[n..].as_mut_ptr();
+        self.len[i] -= n as u32;
+    }
+
     /// Length of frame `i`.
     #[inline(always)]
     pub fn frame_len(&self, i: usize) -> u32 {

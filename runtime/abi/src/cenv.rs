@@ -6,6 +6,7 @@
 use crate::edit::{self, Target, Ttl};
 use crate::external::Flow;
 use crate::header::{self, L2, L3};
+use crate::reshape::{self, Reshape, Stack};
 use crate::{Burst, CtPoint, Ctx, DropReason, Emit, Env};
 
 /// Functions that compiled code calls.
@@ -38,6 +39,11 @@ pub struct CEnv {
     pub find: extern "C" fn(&mut Ctx, u32, *const u64, u32) -> u64,
     pub find_ordered: extern "C" fn(&mut Ctx, &Burst, u32, u32, *const u64, u32) -> u64,
     pub learn: extern "C" fn(&mut Ctx, &Burst, u32, u32, *const u64, u32),
+    pub reshape: extern "C" fn(&mut Ctx, &mut Burst, u32, u32, u64, u64, u32) -> u32,
+    pub encap: extern "C" fn(&mut Ctx, &mut Burst, u32, &Stack, u32) -> u32,
+    pub finish: extern "C" fn(&mut Burst, u32, &Stack),
+    pub set_bits: extern "C" fn(&mut Burst, u32, u64, u32, u64, u64, u32),
+    pub nd: extern "C" fn(&Burst, u32, u64) -> u64,
 }
 
 /// Byte offsets of the table's functions, for the JIT.
@@ -70,6 +76,11 @@ pub mod offset {
     pub const FIND: usize = offset_of!(CEnv, find);
     pub const FIND_ORDERED: usize = offset_of!(CEnv, find_ordered);
     pub const LEARN: usize = offset_of!(CEnv, learn);
+    pub const RESHAPE: usize = offset_of!(CEnv, reshape);
+    pub const ENCAP: usize = offset_of!(CEnv, encap);
+    pub const FINISH: usize = offset_of!(CEnv, finish);
+    pub const SET_BITS: usize = offset_of!(CEnv, set_bits);
+    pub const ND: usize = offset_of!(CEnv, nd);
 }
 
 /// The table for an `Env` of type `E`.
@@ -103,6 +114,11 @@ impl<E: Env> CallTable<E> {
         find,
         find_ordered: find_ordered::<E>,
         learn: learn::<E>,
+        reshape: reshape::<E>,
+        encap: encap::<E>,
+        finish,
+        set_bits,
+        nd,
     };
 }
 
@@ -247,6 +263,33 @@ extern "C" fn learn<E: Env>(ctx: &mut Ctx, burst: &Burst, i: u32, table: u32, wo
     env::<E>(ctx).learn(ctx, burst, i as usize, table as u16, key, action, args);
 }
 
+extern "C" fn reshape<E: Env>(ctx: &mut Ctx, burst: &mut Burst, i: u32, what: u32, a: u64, b: u64, limit: u32) -> u32 {
+    match Reshape::ALL.get(what as usize) {
+        Some(&what) => reshape::apply(env::<E>(ctx), ctx, burst, i as usize, what, (a, b), limit),
+        None => 0,
+    }
+}
+
+extern "C" fn encap<E: Env>(ctx: &mut Ctx, burst: &mut Burst, i: u32, stack: &Stack, limit: u32) -> u32 {
+    reshape::encap(env::<E>(ctx), ctx, burst, i as usize, stack, limit)
+}
+
+extern "C" fn finish(burst: &mut Burst, i: u32, stack: &Stack) {
+    reshape::finish(burst.bytes_mut(i as usize), stack);
+}
+
+/// `shape`: offset in bits, above 16 bits the width, above 24 whether a checksum follows.
+extern "C" fn set_bits(burst: &mut Burst, i: u32, at: u64, shape: u32, high: u64, low: u64, limit: u32) {
+    let covered = (shape >> 24 != 0).then_some(limit);
+    let value = u128::from(high) << 64 | u128::from(low);
+    let data = burst.bytes_mut(i as usize);
+    reshape::set_bits(data, at as usize, shape & 0xffff, shape >> 16 & 0xff, value, covered);
+}
+
+extern "C" fn nd(burst: &Burst, i: u32, l3: u64) -> u64 {
+    header::nd(burst.bytes(i as usize), L3(l3)).0
+}
+
 /// An [`Env`] that goes through the table of a context: what the code of a library is given.
 pub struct Calls(pub &'static CEnv);
 
@@ -271,6 +314,12 @@ impl Env for Calls {
     }
     fn restore(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize) {
         (self.0.restore)(ctx, burst, i as u32)
+    }
+    fn grow(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, at: usize, n: usize) -> bool {
+        (self.0.reshape)(ctx, burst, i as u32, Reshape::Grow as u32, at as u64, n as u64, 0) == 0
+    }
+    fn shrink(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, at: usize, n: usize) {
+        (self.0.reshape)(ctx, burst, i as u32, Reshape::Shrink as u32, at as u64, n as u64, 0);
     }
     fn fail(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, reason: DropReason) {
         (self.0.fail)(ctx, burst, i as u32, reason as u32)

@@ -24,6 +24,9 @@ targets! {
     Ipv6Src "`ipv6.src`", Ipv6Dst "`ipv6.dst`", Ipv6Label "`ipv6.label`",
     TcpSrc "`tcp.src`", TcpDst "`tcp.dst`", UdpSrc "`udp.src`", UdpDst "`udp.dst`", SctpSrc "`sctp.src`", SctpDst "`sctp.dst`",
     IcmpType "`icmp.type`", IcmpCode "`icmp.code`", Icmpv6Type "`icmpv6.type`", Icmpv6Code "`icmpv6.code`",
+    EthType "`eth.type`", Vlan2Vid "`vlan2.vid`", Vlan2Pcp "`vlan2.pcp`", IpProto "`ip.proto`", Ipv4Id "`ipv4.id`",
+    TcpSeq "`tcp.seq`", TcpAck "`tcp.ack`", TcpWindow "`tcp.window`", TcpFlags "`tcp.flags`",
+    NdTarget "`nd.target`", NdSll "`nd.sll`", NdTll "`nd.tll`",
 }
 
 /// What `dec_ttl` found.
@@ -44,8 +47,13 @@ pub fn set(data: &mut [u8], target: Target, value: u128, vlan_limit: u32) {
         Target::EthDst => put(data, 0, 6, value),
         Target::EthSrc => put(data, 6, 6, value),
         Target::VlanVid | Target::VlanPcp if l2.tci() == 0 => {}
-        Target::VlanVid => set_tag(data, l2.tci(), 0x0fff, value as u16),
-        Target::VlanPcp => set_tag(data, l2.tci(), 0xe000, (value as u16) << 13),
+        Target::VlanVid => set_tag(data, 14, l2.tci(), 0x0fff, value as u16),
+        Target::VlanPcp => set_tag(data, 14, l2.tci(), 0xe000, (value as u16) << 13),
+        Target::Vlan2Vid | Target::Vlan2Pcp if l2.second_tci() == 0 => {}
+        Target::Vlan2Vid => set_tag(data, 18, l2.second_tci(), 0x0fff, value as u16),
+        Target::Vlan2Pcp => set_tag(data, 18, l2.second_tci(), 0xe000, (value as u16) << 13),
+        Target::EthType if l2.eth_type() == header::NO_TYPE => {}
+        Target::EthType => put(data, at - 2, 2, value),
         Target::ArpOp | Target::ArpSpa | Target::ArpTpa | Target::ArpSha | Target::ArpTha => {
             if header::arp(data, l2) {
                 let (offset, bytes) = match target {
@@ -80,15 +88,22 @@ pub fn set(data: &mut [u8], target: Target, value: u128, vlan_limit: u32) {
                 set_covered(data, at + offset, 16, value, None, checksum);
             }
         }
+        Target::IpProto => set_protocol(data, header::l3(data, l2), at, value),
+        Target::Ipv4Id => {
+            if header::l3(data, l2).has_rest() && !v6 {
+                set_covered(data, at + 4, 2, value, Some(at + 10), None);
+            }
+        }
+        Target::NdTarget | Target::NdSll | Target::NdTll => set_nd(data, header::l3(data, l2), target, value),
         _ => set_transport(data, header::l3(data, l2), target, value),
     }
 }
 
-/// Writes the bits of the outer tag that `mask` has. It clears bit 12, but a write that changes nothing leaves it (P4).
-fn set_tag(data: &mut [u8], tci: u16, mask: u16, bits: u16) {
+/// Writes the bits of the tag at `at` that `mask` has. It clears bit 12, but a write that changes nothing leaves it (P4).
+fn set_tag(data: &mut [u8], at: usize, tci: u16, mask: u16, bits: u16) {
     let bits = bits & mask;
     if tci & mask != bits {
-        put(data, 14, 2, u128::from(tci & !mask & !0x1000 | bits));
+        put(data, at, 2, u128::from(tci & !mask & !0x1000 | bits));
     }
 }
 
@@ -134,12 +149,52 @@ fn set_ip_rest(data: &mut [u8], at: usize, v6: bool, target: Target, value: u32)
     set_covered(data, at + offset, 2, u128::from(new), Some(at + 10), None);
 }
 
+/// The protocol, of IPv6 in the last extension header; not in later fragments of IPv6, which say 44.
+fn set_protocol(data: &mut [u8], l3: L3, at: usize, value: u128) {
+    if !l3.has_rest() || l3.is_v6() && l3.frag() > 1 {
+        return;
+    }
+    if !l3.is_v6() {
+        let word = u128::from(header::load8(data, at + 8)) << 8 | value & 0xff;
+        return set_covered(data, at + 8, 2, word, Some(at + 10), None);
+    }
+    let (mut place, mut header_at) = (at + 6, at + 40);
+    while header_at < l3.payload() {
+        let len = header::load8(data, header_at + 1) as usize;
+        let step = match header::load8(data, place) {
+            44 => 8,
+            51 => (len + 2) * 4,
+            _ => (len + 1) * 8,
+        };
+        place = header_at;
+        header_at += step;
+    }
+    put(data, place, 1, value);
+}
+
+/// Neighbour discovery.
+fn set_nd(data: &mut [u8], l3: L3, target: Target, value: u128) {
+    let nd = header::nd(data, l3);
+    let (at, bytes) = match target {
+        Target::NdTarget => (nd.target(), 16),
+        Target::NdSll => (nd.sll(), 6),
+        _ => (nd.tll(), 6),
+    };
+    if at != 0 {
+        set_covered(data, at, bytes, value, None, Some((l3.payload() + 2, false)));
+    }
+}
+
 /// Ports, ICMP type and code.
 fn set_transport(data: &mut [u8], l3: L3, target: Target, value: u128) {
     let l4 = header::l4(data, l3);
     let (protocol, offset, bytes) = match target {
         Target::TcpSrc => (proto::TCP, 0, 2),
         Target::TcpDst => (proto::TCP, 2, 2),
+        Target::TcpSeq => (proto::TCP, 4, 4),
+        Target::TcpAck => (proto::TCP, 8, 4),
+        Target::TcpFlags => (proto::TCP, 12, 2),
+        Target::TcpWindow => (proto::TCP, 14, 2),
         Target::UdpSrc => (proto::UDP, 0, 2),
         Target::UdpDst => (proto::UDP, 2, 2),
         Target::SctpSrc => (proto::SCTP, 0, 2),
@@ -161,6 +216,10 @@ fn set_transport(data: &mut [u8], l3: L3, target: Target, value: u128) {
             return set_covered(data, at, 2, u128::from(new), None, Some((at + 2, false)));
         }
         _ => transport_checksum(data, l3, l4),
+    };
+    let value = match target {
+        Target::TcpFlags => u128::from(header::load16(data, at + 12)) & 0xf000 | value & 0xfff,
+        _ => value,
     };
     set_covered(data, at + offset, bytes, value, None, checksum);
 }
@@ -246,7 +305,7 @@ fn set_covered(data: &mut [u8], at: usize, bytes: usize, value: u128, ip: Option
 }
 
 /// RFC 1624, equation 3: HC' = ~(~HC + ~m + m').
-fn mend(data: &mut [u8], at: usize, change: u64, zero_is_none: bool) {
+pub(crate) fn mend(data: &mut [u8], at: usize, change: u64, zero_is_none: bool) {
     let mut sum = (!header::load16(data, at) & 0xffff) + change;
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

@@ -39,11 +39,24 @@ pub trait Env {
     /// Sends packet `i` as a learning switch does: learns its source on `in_port`, looks up its destination, floods.
     fn normal(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, in_port: u16, how: Emit);
 
-    /// Remembers the bytes of packet `i`, before a `clone` that writes them. Nests.
+    /// Remembers the bytes of packet `i` and how many there are, before a `clone` that writes them. Nests.
     fn save(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize);
 
     /// Puts back what the last [`save`](Env::save) of packet `i` remembered.
     fn restore(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize);
+
+    /// Makes room for `n` bytes, all 0, before byte `at` of packet `i`; false, and no change, where there is no room in front
+    /// of the frame or it would become longer than 65,535 bytes. `at` is at most the frame's length.
+    /// An `Env` that says nothing else has no room.
+    fn grow(&mut self, _ctx: &mut Ctx, _burst: &mut Burst, _i: usize, _at: usize, _n: usize) -> bool {
+        false
+    }
+
+    /// Takes `n` bytes out of packet `i`, from byte `at` on. They are there.
+    fn shrink(&mut self, _ctx: &mut Ctx, burst: &mut Burst, i: usize, at: usize, n: usize) {
+        burst.bytes_mut(i).copy_within(..at, n);
+        burst.strip(i, n);
+    }
 
     /// Gives up on packet `i`: discards its outputs and drops it.
     fn fail(&mut self, ctx: &mut Ctx, burst: &mut Burst, i: usize, reason: DropReason);

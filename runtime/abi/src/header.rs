@@ -24,8 +24,8 @@ pub mod proto {
 /// Extension headers followed at the most; one more is an overrun (P19).
 pub const MAX_EXTENSIONS: usize = 16;
 
-/// Ethernet and its outer tag: `eth.type` in bits 0–15, the offset behind the header in 16–31, the outer TCI in 32–47 with
-/// bit 12 set if there is a tag.
+/// Ethernet and its tags: `eth.type` in bits 0–15, the offset behind the header in 16–31, the outer TCI in 32–47 and the
+/// second in 48–63, with bit 12 set if there is a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct L2(pub u64);
@@ -36,6 +36,11 @@ impl L2 {
     pub const fn new(eth_type: u16, end: usize, tci: u16) -> L2 {
         L2(eth_type as u64 | (end as u64 & 0xffff) << 16 | (tci as u64) << 32)
     }
+    /// The same with a second tag.
+    #[inline(always)]
+    pub const fn with_second(self, tci: u16) -> L2 {
+        L2(self.0 | (tci as u64) << 48)
+    }
     /// The type behind at most the limit of tags.
     #[inline(always)]
     pub const fn eth_type(self) -> u16 {
@@ -45,6 +50,11 @@ impl L2 {
     #[inline(always)]
     pub const fn end(self) -> usize {
         (self.0 >> 16) as usize & 0xffff
+    }
+    /// The second tag, likewise.
+    #[inline(always)]
+    pub const fn second_tci(self) -> u16 {
+        (self.0 >> 48) as u16
     }
     /// The outer tag with bit 12 forced to 1, or 0 without one (P4).
     #[inline(always)]
@@ -194,27 +204,30 @@ pub fn l2(data: &[u8], vlan_limit: u32) -> L2 {
 #[inline(never)]
 pub fn l2_slow(data: &[u8], vlan_limit: u32) -> L2 {
     let mut at = 12;
-    let mut tci = 0;
+    let (mut tci, mut second) = (0, 0);
     for _ in 0..vlan_limit {
         let tpid = load16(data, at);
         if (tpid != 0x8100 && tpid != 0x88a8) || data.len() < at + 6 {
             break;
         }
+        let next = load16(data, at + 2) as u16 | 0x1000;
         if tci == 0 {
-            tci = load16(data, at + 2) as u16 | 0x1000;
+            tci = next
+        } else {
+            second = next
         }
         at += 4;
     }
     let eth_type = load16(data, at) as u16;
     at += 2;
     if eth_type >= 0x600 {
-        return L2::new(eth_type, at, tci);
+        return L2::new(eth_type, at, tci).with_second(second);
     }
     let snap_type = load16(data, at + 6) as u16;
     if load48(data, at) == 0xaaaa_0300_0000 && data.len() >= at + 8 && snap_type >= 0x600 {
-        return L2::new(snap_type, at + 8, tci);
+        return L2::new(snap_type, at + 8, tci).with_second(second);
     }
-    L2::new(NO_TYPE, at, tci)
+    L2::new(NO_TYPE, at, tci).with_second(second)
 }
 
 /// Parses IPv4 (P10–P14) or IPv6 with its extension headers (P15–P19).
@@ -322,6 +335,60 @@ pub fn l4(data: &[u8], l3: L3) -> L4 {
     L4(at as u64 | L4::ACTIONS | if l3.frag() == 0 { L4::MATCHES } else { 0 })
 }
 
+/// Neighbour discovery: offsets of the target in bits 0–15, of the source's link-layer address in 16–31 and of the target's
+/// in 32–47; each 0 where it is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Nd(pub u64);
+
+impl Nd {
+    /// Nothing can be read.
+    pub const NONE: Nd = Nd(0);
+
+    /// Offset of `nd.target`, or 0.
+    pub const fn target(self) -> usize {
+        self.0 as usize & 0xffff
+    }
+    /// Offset of `nd.sll`, or 0.
+    pub const fn sll(self) -> usize {
+        (self.0 >> 16) as usize & 0xffff
+    }
+    /// Offset of `nd.tll`, or 0.
+    pub const fn tll(self) -> usize {
+        (self.0 >> 32) as usize & 0xffff
+    }
+}
+
+/// Finds the fields of neighbour discovery (P23). An address that stands there twice makes all of them unreadable.
+#[cold]
+#[inline(never)]
+pub fn nd(data: &[u8], l3: L3) -> Nd {
+    let l4 = l4(data, l3);
+    let (at, end) = (l4.offset(), l3.end());
+    let kind = load16(data, at);
+    let solicit_or_advert = kind == 0x8700 || kind == 0x8800;
+    if !l4.for_actions() || l3.proto() != proto::ICMPV6 || !solicit_or_advert || end < at + 24 {
+        return Nd::NONE;
+    }
+    let mut found = [0; 2];
+    let mut option = at + 24;
+    while option + 8 <= end {
+        let (kind, len) = (load8(data, option), load8(data, option + 1) as usize * 8);
+        if len == 0 || option + len > end {
+            break;
+        }
+        if (kind == 1 || kind == 2) && len == 8 {
+            let place: &mut usize = &mut found[kind as usize - 1];
+            if *place != 0 && load48(data, *place) != 0 {
+                return Nd::NONE;
+            }
+            *place = option + 2;
+        }
+        option += len;
+    }
+    Nd((at + 8) as u64 | (found[0] as u64) << 16 | (found[1] as u64) << 32)
+}
+
 /// Whether the fields of an ARP or RARP header can be read (P26).
 #[inline(always)]
 pub fn arp(data: &[u8], l2: L2) -> bool {
@@ -357,7 +424,7 @@ mod tests {
         assert_eq!(l2(&tagged, 1), L2::new(IPV4, 18, 0x7005));
         let double = frame(0x88a8, &[0, 100, 0x81, 0, 0, 7, 8, 0]);
         assert_eq!(l2(&double, 1), L2::new(0x8100, 18, 0x1064));
-        assert_eq!(l2(&double, 2), L2::new(IPV4, 22, 0x1064));
+        assert_eq!(l2(&double, 2), L2::new(IPV4, 22, 0x1064).with_second(0x1007));
         let cut = frame(0x8100, &[0, 5]);
         assert_eq!(l2(&cut, 1), L2::new(0x8100, 14, 0));
     }

@@ -29,6 +29,7 @@ pub mod header;
 #[cfg(feature = "meta")]
 pub mod meta;
 pub mod reason;
+pub mod reshape;
 pub mod table;
 
 pub use burst::{BURST, Burst, Verdict};
@@ -52,6 +53,7 @@ pub const ABI_HASH: u64 = {
         size_of::<CtPoint>() as u64,
         size_of::<CtView>() as u64,
         size_of::<cenv::CEnv>() as u64,
+        size_of::<reshape::Stack>() as u64,
         DropReason::ALL.len() as u64,
     ];
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;

@@ -45,6 +45,9 @@ reasons! {
     Meter "meter" "The packet came faster than its meter allows.",
     Group "group" "A group had no bucket to choose: no watched port is alive, or no bucket has a weight.",
     NoReader "no_reader" "The packet was for the controller, which reads too slowly or not at all.",
+    NoRoom "no_room" "There was no room in front of the frame for headers that were pushed.",
+    MplsLabels "mpls_labels" "More than three MPLS labels, where one was pushed or popped.",
+    NoInner "no_inner" "A tunnel header to be removed had no whole packet behind it.",
 }
 
 impl DropReason {

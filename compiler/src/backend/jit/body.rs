@@ -32,6 +32,8 @@ pub struct Shared<'a> {
     pub tables: &'a [FuncRef],
     /// Address of what its `ct`s ask for.
     pub ct_points: i64,
+    /// Address of the headers that it puts in front of packets.
+    pub stacks: i64,
 }
 
 /// Where `return` leads.
@@ -60,7 +62,7 @@ pub struct Body<'a, 'f> {
     pub sets: &'a [Variable],
     /// Where `return` leads.
     pub to: Return,
-    values: HashMap<Value, Clif>,
+    pub(super) values: HashMap<Value, Clif>,
     labels: HashMap<Label, Block>,
 }
 
@@ -253,6 +255,7 @@ impl<'a, 'f> Body<'a, 'f> {
                 let (i, ctx, burst) = (self.i32(), self.ctx, self.burst);
                 self.call(cenv::offset::FAIL, &[ctx, burst, i, reason], None);
             }
+            shape => self.shape(shape),
         }
         true
     }
@@ -328,7 +331,9 @@ impl<'a, 'f> Body<'a, 'f> {
     /// Address of the frame.
     pub fn frame(&mut self) -> Clif {
         let at = self.indexed(3);
-        self.b.ins().load(types::I64, TRUSTED.with_readonly(), at, imm(burst::offset::DATA))
+        // Where a frame begins changes only with its shape.
+        let flags = if self.shared.plan.reshapes { TRUSTED } else { TRUSTED.with_readonly() };
+        self.b.ins().load(types::I64, flags, at, imm(burst::offset::DATA))
     }
 
     /// Length of the frame.

@@ -5,6 +5,7 @@ use std::mem::ManuallyDrop;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, ModuleError, default_libcall_names};
+use pipec_abi::reshape::Stack;
 use pipec_abi::{CtPoint, RunFn};
 
 /// Why a plan could not be compiled.
@@ -48,8 +49,11 @@ pub fn new_module() -> Result<JITModule, Error> {
 pub struct Jit {
     module: ManuallyDrop<JITModule>,
     run: RunFn,
-    _ct_points: Box<[CtPoint]>,
+    _constants: Constants,
 }
+
+/// What code points at.
+pub type Constants = (Box<[CtPoint]>, Box<[Stack]>);
 
 // SAFETY: after `finalize_definitions` the module is only held to be freed; its code is immutable.
 unsafe impl Send for Jit {}
@@ -58,11 +62,11 @@ unsafe impl Sync for Jit {}
 
 impl Jit {
     /// Takes a module whose definitions are final; `entry` has the signature of a [`RunFn`].
-    pub(super) fn new(module: JITModule, entry: FuncId, ct_points: Box<[CtPoint]>) -> Jit {
+    pub(super) fn new(module: JITModule, entry: FuncId, constants: Constants) -> Jit {
         let code = module.get_finalized_function(entry);
         // SAFETY: `entry` was built with the signature of `RunFn` (`entry::signature`).
         let run = unsafe { std::mem::transmute::<*const u8, RunFn>(code) };
-        Jit { module: ManuallyDrop::new(module), run, _ct_points: ct_points }
+        Jit { module: ManuallyDrop::new(module), run, _constants: constants }
     }
 
     /// The entry. Valid for as long as this lives.

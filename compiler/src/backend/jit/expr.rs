@@ -32,6 +32,7 @@ impl Body<'_, '_> {
             Expr::L3(l2) => self.parse(cenv::offset::L3, *l2),
             Expr::L4(l3) => self.parse(cenv::offset::L4, *l3),
             Expr::Arp(l2) => self.parse(cenv::offset::ARP, *l2),
+            Expr::Nd(l3) => self.parse(cenv::offset::ND, *l3),
             Expr::Op(op, a, b) => {
                 if let Some(cond) = self.comparison(e) {
                     return self.b.ins().uextend(types::I64, cond);

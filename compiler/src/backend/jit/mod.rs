@@ -8,6 +8,7 @@ mod body;
 mod code;
 mod entry;
 mod expr;
+mod shapes;
 
 pub use code::{Error, Jit};
 
@@ -15,6 +16,7 @@ use cranelift_codegen::ir::UserFuncName;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{Linkage, Module};
 use pipec_abi::CtPoint;
+use pipec_abi::reshape::Stack;
 
 use crate::plan::Plan;
 
@@ -40,6 +42,7 @@ pub type Show<'s> = dyn FnMut(&str, &str) + 's;
 fn build(plan: &Plan, mut show: Option<&mut Show<'_>>) -> Result<Jit, Error> {
     let mut module = code::new_module()?;
     let ct_points: Box<[CtPoint]> = plan.ct_points.clone().into();
+    let stacks: Box<[Stack]> = plan.stacks.clone().into();
     let entry_signature = entry::signature(&module);
     let entry_id = module.declare_function("pipec_run", Linkage::Export, &entry_signature)?;
     let table_signature = body::table_signature(&module);
@@ -55,7 +58,12 @@ fn build(plan: &Plan, mut show: Option<&mut Show<'_>>) -> Result<Jit, Error> {
         context.func.name = UserFuncName::user(0, id.as_u32());
         let callees: Vec<_> = tables.iter().map(|t| module.declare_func_in_func(*t, &mut context.func)).collect();
         let mut builder = FunctionBuilder::new(&mut context.func, &mut builder_context);
-        let shared = body::Shared { plan, tables: &callees, ct_points: ct_points.as_ptr() as i64 };
+        let shared = body::Shared {
+            plan,
+            tables: &callees,
+            ct_points: ct_points.as_ptr() as i64,
+            stacks: stacks.as_ptr() as i64,
+        };
         match k {
             0 => entry::build(&mut builder, &shared),
             k => body::build_table(&mut builder, &shared, &plan.functions[k - 1]),
@@ -72,5 +80,5 @@ fn build(plan: &Plan, mut show: Option<&mut Show<'_>>) -> Result<Jit, Error> {
         module.clear_context(&mut context);
     }
     module.finalize_definitions()?;
-    Ok(Jit::new(module, entry_id, ct_points))
+    Ok(Jit::new(module, entry_id, (ct_points, stacks)))
 }

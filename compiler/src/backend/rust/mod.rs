@@ -5,6 +5,7 @@
 
 mod stmt;
 
+use pipec_abi::reshape::Stack;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 
@@ -49,6 +50,7 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
         }
     });
     let n_ct_points = plan.ct_points.len();
+    let stacks = stacks(plan);
     let tail = (!points.is_empty()).then(|| {
         quote! {
             for i in 0..burst.len() {
@@ -71,6 +73,7 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
             use #abi::edit::{self, Target, Ttl};
             use #abi::header::{self, L2, L3};
             use #abi::external::{Extern, Outcome};
+            use #abi::reshape::{self, Reshape};
             use #abi::{Burst, CtPoint, Ctx, DropReason, Emit, Env, Flow, Program, Verdict};
 
             impl Program for #name {
@@ -96,6 +99,7 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
 
             const VLAN_LIMIT: u32 = #vlan_limit;
             const CT_POINTS: [CtPoint; #n_ct_points] = [#(#ct_points),*];
+            #stacks
 
             #[inline(always)]
             fn prefix<E: Env>(env: &mut E, ctx: &mut Ctx, burst: &mut Burst, i: usize, sets: &mut [u32; #sets]) -> u8 {
@@ -131,6 +135,21 @@ fn external(external: &External) -> TokenStream {
         Param::Number(_) => quote!(words[#k]),
     });
     quote! { |packet, words| Outcome::flow(super::#name(packet, #(#arguments),*)) }
+}
+
+/// Headers that are put in front of packets, if there are any.
+fn stacks(plan: &Plan) -> Option<TokenStream> {
+    let n = plan.stacks.len();
+    let stacks = plan.stacks.iter().map(|stack| {
+        let Stack { bytes, len, ip, udp, length, eth_type, protocol, v6, packet } = stack;
+        quote! {
+            reshape::Stack {
+                bytes: [#(#bytes),*], len: #len, ip: #ip, udp: #udp, length: #length, eth_type: #eth_type,
+                protocol: #protocol, v6: #v6, packet: #packet,
+            }
+        }
+    });
+    (n > 0).then(|| quote! { static STACKS: [reshape::Stack; #n] = [#(#stacks),*]; })
 }
 
 /// The plan as the text of a Rust file, whose type is called after the pipeline.

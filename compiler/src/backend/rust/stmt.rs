@@ -126,14 +126,7 @@ fn stmt(stmt: &Stmt, plan: &Plan) -> TokenStream {
             quote! { env.normal(ctx, burst, i, burst.in_port(i), #h); }
         }
         Stmt::Set { target, high, low } => {
-            let (target, limit, low) = (variant(target), plan.vlan_limit, expr(low));
-            let value = match high {
-                Expr::Const(0) => quote! { u128::from(#low) },
-                high => {
-                    let high = expr(high);
-                    quote! { u128::from(#high) << 64 | u128::from(#low) }
-                }
-            };
+            let (target, limit, value) = (variant(target), plan.vlan_limit, wide(high, low));
             quote! {
                 {
                     let value = #value;
@@ -237,6 +230,49 @@ fn stmt(stmt: &Stmt, plan: &Plan) -> TokenStream {
             let reason = variant(reason);
             quote! { env.fail(ctx, burst, i, DropReason::#reason); }
         }
+        Stmt::Reshape { failed, what, a, b } => {
+            let (failed, what, a, b, limit) = (name(*failed), variant(what), expr(a), expr(b), plan.vlan_limit);
+            quote! {
+                let shape = (#a, #b);
+                let #failed = u64::from(reshape::apply(env, ctx, burst, i, Reshape::#what, shape, #limit));
+            }
+        }
+        Stmt::Encap { failed, stack } => {
+            let (failed, stack, limit) = (name(*failed), usize::from(*stack), plan.vlan_limit);
+            quote! { let #failed = u64::from(reshape::encap(env, ctx, burst, i, &STACKS[#stack], #limit)); }
+        }
+        Stmt::Finish { stack } => {
+            let stack = usize::from(*stack);
+            quote! { reshape::finish(burst.bytes_mut(i), &STACKS[#stack]); }
+        }
+        Stmt::FailWith(failed) => {
+            let failed = name(*failed);
+            quote! { env.fail(ctx, burst, i, reshape::reason(#failed as u32)); }
+        }
+        Stmt::SetBits { at, offset, width, high, low, covered } => {
+            let (at, offset, width) = (expr(at), u32::from(*offset), u32::from(*width));
+            let value = wide(high, low);
+            let limit = plan.vlan_limit;
+            let covered = if *covered { quote!(Some(#limit)) } else { quote!(None) };
+            quote! {
+                {
+                    let (at, value) = (#at as usize, #value);
+                    reshape::set_bits(burst.bytes_mut(i), at, #offset, #width, value, #covered);
+                }
+            }
+        }
+    }
+}
+
+/// Two words as one number.
+fn wide(high: &Expr, low: &Expr) -> TokenStream {
+    let low = expr(low);
+    match high {
+        Expr::Const(0) => quote! { u128::from(#low) },
+        high => {
+            let high = expr(high);
+            quote! { u128::from(#high) << 64 | u128::from(#low) }
+        }
     }
 }
 
@@ -285,6 +321,10 @@ fn expr(e: &Expr) -> TokenStream {
         Expr::Arp(l2) => {
             let l2 = name(*l2);
             quote!(u64::from(header::arp(burst.bytes(i), L2(#l2))))
+        }
+        Expr::Nd(l3) => {
+            let l3 = name(*l3);
+            quote!(header::nd(burst.bytes(i), L3(#l3)).0)
         }
         Expr::Op(op, a, b) => {
             let (x, y) = (expr(a), expr(b));

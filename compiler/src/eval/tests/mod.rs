@@ -35,6 +35,8 @@ struct Recorder {
     /// Views that the next calls of `ct` give; the zone is put in. Without one, new and tracked.
     script: VecDeque<CtView>,
     saved: Vec<Vec<u8>>,
+    /// Bytes that are free before the frame.
+    headroom: usize,
 }
 
 impl Env for Recorder {
@@ -86,12 +88,28 @@ impl Env for Recorder {
     fn live(&mut self, _: &mut Ctx, port: u16) -> bool {
         port != 1
     }
+    fn grow(&mut self, _: &mut Ctx, burst: &mut Burst, i: usize, at: usize, n: usize) -> bool {
+        if n > self.headroom {
+            return false;
+        }
+        self.headroom -= n;
+        let (data, len) = (burst.bytes_mut(i).as_mut_ptr(), burst.frame_len(i));
+        // SAFETY: `run_scripted` has so many bytes before the frame.
+        unsafe { burst.replace(i, data.wrapping_sub(n), len + n as u32) };
+        let data = burst.bytes_mut(i);
+        data.copy_within(n..n + at, 0);
+        data[at..at + n].fill(0);
+        true
+    }
     fn fail(&mut self, _: &mut Ctx, burst: &mut Burst, i: usize, reason: DropReason) {
         self.calls.clear();
         self.calls.push(Call::Fail(reason));
         burst.set_verdict(i, Verdict::drop(reason));
     }
 }
+
+/// Bytes before a frame that headers can be put into.
+const HEADROOM: usize = 64;
 
 /// What came of one packet.
 struct Outcome {
@@ -124,18 +142,20 @@ fn run(program: &Program, frame: &[u8]) -> Outcome {
 /// Runs one frame, from port 0, with what `ct` is to answer.
 fn run_scripted(program: &Program, frame: &[u8], script: &[CtView]) -> Outcome {
     let eval = Eval::new(Arc::new(program.clone()));
-    let mut env = Recorder { script: script.iter().copied().collect(), ..Recorder::default() };
+    let script = script.iter().copied().collect();
+    let mut env = Recorder { script, headroom: HEADROOM, ..Recorder::default() };
     let mut ctx = eval.ctx();
-    let mut bytes = frame.to_vec();
+    let mut bytes = [&[0; HEADROOM], frame].concat();
+    let data = bytes[..].as_mut_ptr().wrapping_add(HEADROOM);
     let mut burst = Burst::new();
     burst.begin(0);
     // SAFETY: `bytes` outlives the run and is touched by nobody else meanwhile.
-    unsafe { burst.push(std::ptr::null_mut(), bytes.as_mut_ptr(), bytes.len() as u32, 0) };
+    unsafe { burst.push(std::ptr::null_mut(), data, frame.len() as u32, 0) };
     let mut events = Vec::new();
     eval.run_traced(&mut env, &mut ctx, &mut burst, &mut |event| events.push(event));
     assert!(env.saved.is_empty(), "every save is put back");
     let counters = ctx.counters().iter().map(|c| c.packets).collect();
-    let verdict = burst.verdict(0);
+    let (verdict, bytes) = (burst.verdict(0), burst.bytes(0).to_vec());
     Outcome { calls: env.calls, verdict, events, counters, bytes }
 }
 

@@ -148,7 +148,8 @@ fn arp_is_written_where_it_can_be_read() {
 
 #[test]
 fn absent_and_malformed_headers_take_no_write() {
-    let everything: Vec<_> = Field::ALL.iter().map(|&field| set(field, 1)).collect();
+    let others = Field::ALL.iter().filter(|field| **field != Field::EthType);
+    let everything: Vec<_> = others.map(|&field| set(field, 1)).collect();
     let mut malformed = ipv4(17, &UDP);
     malformed[14] = 0x44;
     let mut overrun = ipv6(0, &[17, 9, 0, 0, 0, 0, 0, 0]);

@@ -3,6 +3,7 @@
 use pipec_abi::{DropReason, Emit, Verdict};
 
 use super::ends::{ends_packet, maybe};
+use super::shapes::forget_frame;
 use super::writes::{forget_ct, forget_packet};
 use super::{Emitted, End, Lower, State};
 use crate::field::Field;
@@ -83,6 +84,15 @@ impl<'p> Lower<'p> {
             Action::Count(counter) => out.push(Stmt::Count(u32::from(counter.0))),
             Action::Group(group) => return self.group(*group, rest, state, out),
             Action::Meter(meter) => self.meter(*meter, &mut state, out),
+            Action::DecMplsTtl { header } => {
+                let expired = self.dec_mpls_ttl(*header, &mut state, out);
+                let mut over = state.clone();
+                self.because(DropReason::Ttl, &mut over);
+                let mut then = Vec::new();
+                self.end_list(over, &mut then);
+                out.push(Stmt::If { cond: expired, then, otherwise: vec![] });
+            }
+            shape => self.shape(shape, &mut state, out),
         }
         self.actions(rest, state, out);
     }
@@ -204,6 +214,9 @@ impl<'p> Lower<'p> {
         if effects.writes {
             state.written = true;
             forget_packet(state);
+        }
+        if effects.reshapes {
+            forget_frame(state);
         }
         if effects.tracks {
             forget_ct(state);

@@ -4,18 +4,20 @@
 //! (connection tracking, learning) the packet is suspended at a point, whose body goes on in the order of packets with all
 //! that is statically known kept. Tables reached in one place are part of the path; others are functions.
 //!
-//! Here: tables and functions. Beside: [`actions`], [`sending`], [`groups`], [`keyed`] tables, [`writes`], and [`ends`], where
-//! paths end.
+//! Here: tables and functions. Beside: [`actions`], [`sending`], [`groups`], [`keyed`] tables, [`writes`], [`shapes`]
+//! (headers that come and go), and [`ends`], where paths end.
 
 mod actions;
 mod ends;
 mod groups;
 mod keyed;
 mod sending;
+mod shapes;
 mod writes;
 
 use std::collections::{BTreeMap, HashMap};
 
+use pipec_abi::reshape::Stack;
 use pipec_abi::{CtPoint, DropReason, Verdict};
 
 use self::ends::maybe;
@@ -100,6 +102,7 @@ pub(super) struct Lower<'p> {
     prepares: Vec<u16>,
     ct_points: Vec<CtPoint>,
     pub tables: Vec<Vec<u8>>,
+    stacks: Vec<Stack>,
     pub fresh: Fresh,
     values: u32,
     spent: u32,
@@ -142,6 +145,7 @@ impl<'p> Lower<'p> {
             prepares: Vec::new(),
             ct_points: Vec::new(),
             tables: open_tables(program),
+            stacks: Vec::new(),
             fresh: Fresh::default(),
             values: 0,
             spent: 0,
@@ -177,6 +181,7 @@ impl<'p> Lower<'p> {
         prefix.append(&mut body);
         self.end_body();
         let mut functions = std::mem::take(&mut self.functions);
+        let reshapes = (0..self.program.tables.len()).any(|t| self.analysis.table(TableId(t as u16)).reshapes);
         functions.sort_by_key(|f| self.function_ids[&self.table_by_name(&f.name)]);
         self.report.counted = self.analysis.counted;
         let mut meta = describe(self.program, self.counters, self.points.len());
@@ -192,6 +197,8 @@ impl<'p> Lower<'p> {
             externs: self.program.externs.iter().map(external).collect(),
             vlan_limit: u32::from(self.program.options.vlan_limit),
             values: self.values,
+            stacks: self.stacks,
+            reshapes,
         };
         (plan, self.report)
     }
@@ -450,7 +457,8 @@ impl<'p> Lower<'p> {
 
     /// Where code goes.
     pub(super) fn site<'a>(&'a mut self, state: &'a mut State, out: &'a mut Vec<Stmt>) -> Site<'a> {
-        Site { values: &mut state.values, facts: &state.facts, fresh: &mut self.fresh, out }
+        let headers = &self.program.headers;
+        Site { values: &mut state.values, facts: &state.facts, headers, fresh: &mut self.fresh, out }
     }
 
     /// The rules of the state's table.

@@ -2,18 +2,20 @@
 
 use pipec_abi::CtPoint;
 
+use super::shapes::forget_frame;
 use super::{Lower, State, table_read};
 use crate::field::{Field, Header};
 use crate::hir::{self, Arith, Ct, Place, Read, Space, View};
 use crate::plan::code::{Base, CtPart, Expr, Op, Stmt, Value};
 use crate::plan::facts::ones;
-use crate::plan::values::Wide;
+use crate::plan::values::{Wide, is_tag};
 
 impl Lower<'_> {
     pub(super) fn set(&mut self, place: &Place, value: &hir::Value, state: &mut State, out: &mut Vec<Stmt>) {
         let new = self.value(value, state, out);
         let whole = match place.space {
             Space::Field(field) => Place::field(field),
+            Space::Header(header) => return self.set_declared(header, *place, new, state, out),
             Space::Meta => {
                 let first = place.offset / 64 * 64;
                 let words = (place.offset + u16::from(place.width)).div_ceil(64) - place.offset / 64;
@@ -29,6 +31,7 @@ impl Lower<'_> {
             merge(old, new, below, place.width)
         };
         match place.space {
+            Space::Header(_) => {}
             Space::Meta => {
                 let first = whole.offset / 64;
                 // Both words are computed before either is stored.
@@ -58,7 +61,9 @@ impl Lower<'_> {
                     state.written = true;
                 }
                 self.forget_field(field, state);
-                if let (hir::Value::Const(value), Some(Header::Eth)) = (value, field.header())
+                if matches!(field, Field::EthType | Field::IpProto) {
+                    forget_frame(state);
+                } else if let (hir::Value::Const(value), Some(Header::Eth)) = (value, field.header())
                     && *place == whole
                 {
                     state.facts.set(&table_read(field), *value);
@@ -128,12 +133,14 @@ impl Lower<'_> {
     }
 
     pub(super) fn forget_field(&self, field: Field, state: &mut State) {
-        let tag = matches!(field, Field::VlanVid | Field::VlanPcp);
-        state.facts.forget(|space| {
-            *space == Space::Field(field)
-                || tag && matches!(space, Space::Field(Field::VlanVid | Field::VlanPcp | Field::VlanTci))
+        let tag = is_tag(field);
+        state.facts.forget(|space| match space {
+            Space::Field(other) => *other == field || tag && is_tag(*other),
+            Space::Header(_) => true,
+            Space::Meta => false,
         });
         state.values.forget_field(field);
+        state.values.forget_headers(0, true);
     }
 
     pub(super) fn ct(&mut self, ct: &Ct, state: &mut State, out: &mut Vec<Stmt>) {
@@ -217,9 +224,12 @@ pub(super) fn forget_ct(state: &mut State) {
 
 /// The packet's bytes may have changed.
 pub(super) fn forget_packet(state: &mut State) {
-    state
-        .facts
-        .forget(|space| matches!(space, Space::Field(field) if field.target().is_some() || *field == Field::VlanTci));
+    state.facts.forget(|space| match space {
+        Space::Field(field) => field.target().is_some() || is_tag(*field),
+        Space::Header(_) => true,
+        Space::Meta => false,
+    });
+    state.values.forget_headers(0, true);
     for &field in Field::ALL.iter().filter(|f| f.target().is_some()) {
         state.values.forget_field(field);
     }

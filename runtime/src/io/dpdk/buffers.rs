@@ -51,4 +51,17 @@ impl Buffers for Mbufs {
     fn cut(&mut self, pkt: Handle, len: u32) {
         Mbuf::from_opaque(pkt).truncate(len);
     }
+
+    #[inline]
+    fn prepend(&mut self, pkt: Handle, n: usize) -> Option<*mut u8> {
+        let mut mbuf = Mbuf::from_opaque(pkt);
+        mbuf.prepend(n).then(|| mbuf.data())
+    }
+
+    #[inline]
+    fn strip(&mut self, pkt: Handle, n: usize) -> *mut u8 {
+        let mut mbuf = Mbuf::from_opaque(pkt);
+        mbuf.strip(n);
+        mbuf.data()
+    }
 }
