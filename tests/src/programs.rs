@@ -132,6 +132,7 @@ pub fn shaping() -> impl Strategy<Value = Program> {
                 name: format!("t{t}"),
                 rules: rules.into_iter().map(rule).collect(),
                 span: Span::default(),
+                keyed: None,
             };
             Program {
                 name: "shaping".into(),

@@ -138,7 +138,7 @@ fn one_lpm(mut key: Vec<KeyPart>) -> Vec<KeyPart> {
 fn values(part: &KeyPart) -> Vec<u128> {
     let known = match part.read.place.space {
         Space::Field(field) => FIELDS.iter().find(|(f, ..)| *f == field).map(|(_, _, values)| values.to_vec()),
-        Space::Meta => None,
+        Space::Meta | Space::Header(_) => None,
     };
     known.unwrap_or_else(|| (0..4).collect())
 }
