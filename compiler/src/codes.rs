@@ -49,12 +49,16 @@ codes! {
     "duplicate" "A name is declared twice, a port number is used twice, or a table has two `else`. Both places are shown; files that are used share their names with the program." bad!("duplicate");
     "empty-range" "The first value of a range is greater than the last, so that nothing is in it." bad!("empty-range");
     "endless-loop" "Packets that get here go round for ever: every rule that can match leads on, and nothing changes what the rules ask for. Let some packets end before they come around again." bad!("endless-loop");
+    "entries-file" "A file of entries cannot be read as such. By its name it is CSV, whose first line says the columns, or JSON, a list of objects: the parts of the key, `action`, its parameters." bad!("entries-file");
+    "entry-action" "An entry names an action that its table does not list behind `actions`, or one that entries cannot name." bad!("entry-action");
+    "entry-key" "An entry has to give each part of the key, in order and as that part is matched: a value for `exact`, a prefix for `lpm`, a range for `range`, a value under a mask for `ternary`, `_` where anything goes." bad!("entry-key");
     "flow-syntax" "A line is not a rule as `ovs-ofctl add-flows` reads them." "tcp,tp_dst=80";
     "goto-backwards" "`goto_table` of OpenFlow leads to tables with greater numbers only. `resubmit` leads anywhere." "table=3,ip actions=goto_table:1";
     "goto-not-last" "Behind a `goto_table` nothing is done in this table: it has to be the last action." "ip actions=goto_table:1,output:1";
     "header-condition" "The condition under which a header follows its parent reads something beside the packet. Test ports, connections and variables in rules." bad!("header-condition");
     "header-size" "The fields of a header make no whole number of bytes, none at all, or more than 256 bytes." bad!("header-size");
     "host-bits" "An address has bits beyond the length of its prefix. It is taken as the network that it is in, which the help shows; with a mask, it is an error." bad!("host-bits");
+    "keyed-table" "A keyed table says by `key` what packets are looked up by and by `actions` what entries may do; it has no rules. What packets learn has exact keys, in a table that is `learned`." bad!("keyed-table");
     "more-errors" "There are more errors than are shown. Mend those that are, and look again." "junk\n…";
     "negated-absent" "`!` is plain negation: it also holds for packets that have no such field at all. If those are not meant, test for the header too, or use `!=`." bad!("negated-absent");
     "nested-item" "A table, action or test begins inside a table: most likely the `}` before it is missing." bad!("nested-item");

@@ -9,10 +9,10 @@ pub fn closest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
     let limit = name.len().div_ceil(3);
     let mut best = None;
     for candidate in names {
-        if candidate.len().abs_diff(name.len()) > limit || candidate.len() > 60 {
+        if candidate.len().abs_diff(name.len()) > limit || candidate.len() > LONGEST {
             continue;
         }
-        let distance = distance(name.as_bytes(), candidate.to_ascii_lowercase().as_bytes());
+        let distance = distance(name.as_bytes(), candidate.to_ascii_lowercase().as_bytes(), limit);
         if distance <= limit && best.is_none_or(|(least, _)| distance < least) {
             best = Some((distance, candidate));
         }
@@ -20,23 +20,34 @@ pub fn closest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
     best.map(|(_, candidate)| candidate)
 }
 
-/// Edits between two names: a byte changed, added or left out, or two neighbours swapped (optimal string alignment).
-fn distance(a: &[u8], b: &[u8]) -> usize {
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    rows[0] = (0..=b.len()).collect();
+/// The longest name that is compared.
+const LONGEST: usize = 60;
+
+/// Edits between two names: a byte changed, added or left out, or two neighbours swapped (optimal string alignment). Beyond
+/// `limit` it is some number beyond it. Names are at most [`LONGEST`] long.
+fn distance(a: &[u8], b: &[u8], limit: usize) -> usize {
+    let mut before = [0; LONGEST + 1];
+    let mut last = [0; LONGEST + 1];
+    let mut row = [0; LONGEST + 1];
+    (0..=b.len()).for_each(|j| last[j] = j);
     for i in 1..=a.len() {
+        row[0] = i;
+        let mut least = i;
         for j in 1..=b.len() {
-            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            rows[i][j] = change.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            let change = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = change.min(last[j] + 1).min(row[j - 1] + 1);
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                rows[i][j] = rows[i][j].min(rows[i - 2][j - 2] + 1);
+                row[j] = row[j].min(before[j - 2] + 1);
             }
+            least = least.min(row[j]);
         }
+        // A swap reaches back two rows, and costs one.
+        if least > limit + 1 {
+            return least;
+        }
+        (before, last, row) = (last, row, before);
     }
-    rows[a.len()][b.len()]
+    last[b.len()]
 }
 
 #[cfg(test)]
