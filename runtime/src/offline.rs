@@ -101,7 +101,8 @@ impl Buffers for Heap {
         packet.data[packet.start..].as_mut_ptr()
     }
     fn cut(&mut self, pkt: Handle, len: u32) {
-        self.get_mut(pkt).data.truncate(len as usize);
+        let packet = self.get_mut(pkt);
+        packet.data.truncate(packet.start + len as usize);
     }
 }
 
