@@ -474,6 +474,30 @@ pub struct Group {
     pub span: Span,
 }
 
+impl Group {
+    /// What a selecting group's hash is of, if nothing else is said: addresses, types and ports.
+    pub fn default_hash() -> Vec<Value> {
+        const FIELDS: &[Field] = &[
+            Field::EthSrc,
+            Field::EthDst,
+            Field::EthType,
+            Field::VlanVid,
+            Field::IpProto,
+            Field::Ipv4Src,
+            Field::Ipv4Dst,
+            Field::Ipv6Src,
+            Field::Ipv6Dst,
+            Field::TcpSrc,
+            Field::TcpDst,
+            Field::UdpSrc,
+            Field::UdpDst,
+            Field::SctpSrc,
+            Field::SctpDst,
+        ];
+        FIELDS.iter().map(|field| Value::Read(Place::field(*field))).collect()
+    }
+}
+
 /// Which buckets of a group are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]

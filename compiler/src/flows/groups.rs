@@ -15,7 +15,6 @@ use super::text::{Item, Items, Piece};
 use super::values::number;
 use crate::diag::Diagnostic;
 use crate::hir::{Action, Bucket, Group, GroupKind, Meter, MeterUnit};
-use crate::resolve::groups::default_hash;
 
 /// Reads a line that declares a group; its number is its name.
 pub fn group(line: Piece, ports: &mut Ports, report: &mut Report) -> Option<Group> {
@@ -28,7 +27,7 @@ pub fn group(line: Piece, ports: &mut Ports, report: &mut Report) -> Option<Grou
         report.ok(result)?;
     }
     if group.kind == GroupKind::Select {
-        group.hash = default_hash();
+        group.hash = Group::default_hash();
     }
     for (k, &start) in starts.iter().enumerate() {
         let end = starts.get(k + 1).copied().unwrap_or(line.text.len());

@@ -5,8 +5,7 @@ use super::action::{Actions, Scope};
 use super::names::Symbol;
 use crate::ast::{self, Expr, ExprKind, Name};
 use crate::diag::Diagnostic;
-use crate::field::Field;
-use crate::hir::{Bucket, Group, GroupId, GroupKind, Meter, MeterUnit, Place, PortId, Value};
+use crate::hir::{Bucket, Group, GroupId, GroupKind, Meter, MeterUnit, PortId};
 
 /// Kinds of groups as they are written.
 const KINDS: &[(&str, GroupKind)] = &[
@@ -17,28 +16,6 @@ const KINDS: &[(&str, GroupKind)] = &[
 ];
 /// Buckets of a group, at the most.
 const MAX_BUCKETS: usize = 1024;
-
-/// What a selecting group's hash is of, if nothing else is said: addresses, types and ports.
-pub fn default_hash() -> Vec<Value> {
-    const FIELDS: &[Field] = &[
-        Field::EthSrc,
-        Field::EthDst,
-        Field::EthType,
-        Field::VlanVid,
-        Field::IpProto,
-        Field::Ipv4Src,
-        Field::Ipv4Dst,
-        Field::Ipv6Src,
-        Field::Ipv6Dst,
-        Field::TcpSrc,
-        Field::TcpDst,
-        Field::UdpSrc,
-        Field::UdpDst,
-        Field::SctpSrc,
-        Field::SctpDst,
-    ];
-    FIELDS.iter().map(|field| Value::Read(Place::field(*field))).collect()
-}
 
 impl<'a> Resolver<'a> {
     /// A group, whose buckets may use those before it.
@@ -56,7 +33,7 @@ impl<'a> Resolver<'a> {
         self.right_buckets(group, *kind)?;
         let hash = match &group.hash {
             Some(list) => self.hashed(list, &Scope::default())?,
-            None if *kind == GroupKind::Select => default_hash(),
+            None if *kind == GroupKind::Select => Group::default_hash(),
             None => vec![],
         };
         let mut buckets = vec![];

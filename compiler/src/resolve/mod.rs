@@ -13,7 +13,7 @@ mod ct;
 mod encap;
 mod entries;
 mod external;
-pub mod groups;
+mod groups;
 mod header;
 mod keyed;
 pub mod marks;
