@@ -80,8 +80,10 @@
 //!   where its header is present; IP inside keeps the outer Ethernet addresses. Without a whole packet inside it fails.
 //! - Where there is no room for bytes in front of a frame, the packet fails.
 
+mod headers;
 mod keyed;
 
+pub use headers::{After, Encap, HeaderDecl, HeaderField, Inside};
 pub use keyed::{KeyMatch, KeyPart, Keyed, KeyedAction, KeyedEntry, Learn, MatchKind, Param};
 
 use pipec_abi::DropReason;
@@ -127,48 +129,6 @@ pub struct Program {
     pub counters: Vec<String>,
     /// Headers that it declares, and standard ones that it uses.
     pub headers: Vec<HeaderDecl>,
-}
-
-/// A header made of fields.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeaderDecl {
-    /// Its name.
-    pub name: String,
-    /// How long it is; at least one byte.
-    pub bytes: u16,
-    /// Its fields, in order.
-    pub fields: Vec<HeaderField>,
-    /// What it may stand behind.
-    pub after: Vec<After>,
-}
-
-/// A field of a declared header.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeaderField {
-    /// Its name, without that of the header.
-    pub name: String,
-    /// First bit, counted from the header's most significant.
-    pub offset: u16,
-    /// How many bits.
-    pub width: u8,
-    /// How values are written.
-    pub kind: Kind,
-}
-
-/// What a declared header stands behind, and when.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct After {
-    /// The header before it; a declared one stands before it in the program too.
-    pub parent: Header,
-    /// What must hold besides; it reads the packet only.
-    pub cond: Cond,
-}
-
-impl HeaderDecl {
-    /// A field by its name.
-    pub fn field(&self, name: &str) -> Option<&HeaderField> {
-        self.fields.iter().find(|field| field.name == name)
-    }
 }
 
 /// A port.
@@ -542,37 +502,6 @@ pub enum MeterUnit {
     Kilobits,
 }
 
-/// Headers that are put in front.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Encap {
-    /// Their bytes; lengths and checksums are filled in.
-    pub bytes: Vec<u8>,
-    /// First bit, width and value of fields that are known only then.
-    pub values: Vec<(u16, u8, Value)>,
-    /// Offset of IP, and whether it is version 6.
-    pub ip: (u16, bool),
-    /// Offset of UDP.
-    pub udp: Option<u16>,
-    /// Offset of a length of 16 bits that counts what is behind the headers.
-    pub length: Option<u16>,
-    /// What is inside.
-    pub inside: Inside,
-}
-
-/// What a stack of headers is put in front of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inside {
-    /// The frame.
-    Frame,
-    /// The IP packet in it. Where its Ethernet type is written, and where its protocol number (4 or 41).
-    Packet {
-        /// Two bytes.
-        eth_type: Option<u16>,
-        /// One byte.
-        protocol: Option<u16>,
-    },
-}
-
 /// A `ct(...)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ct {
@@ -658,21 +587,5 @@ impl Program {
     /// The port with this OpenFlow number.
     pub fn port_numbered(&self, number: u128) -> Option<PortId> {
         self.ports.iter().position(|port| u128::from(port.number) == number).map(|at| PortId(at as u16))
-    }
-
-    /// The name of a header, for people.
-    pub fn header_name(&self, header: Header) -> &str {
-        match header {
-            Header::Declared(index) => &self.headers[usize::from(index)].name,
-            header => header.name(),
-        }
-    }
-
-    /// The name of a place in a declared header, for people: that of the field it lies in.
-    pub fn header_place_name(&self, header: u16, place: Place) -> String {
-        let declared = &self.headers[usize::from(header)];
-        let inside = |f: &&HeaderField| (f.offset..f.offset + u16::from(f.width)).contains(&place.offset);
-        let field = declared.fields.iter().find(inside);
-        field.map_or(declared.name.clone(), |field| format!("{}.{}", declared.name, field.name))
     }
 }

@@ -10,7 +10,7 @@ use pipec_tests::ovs::{for_each, path};
 const DIVERGENCES: &[(&str, &str)] = &[];
 
 /// Stimuli compared and cases that have one, at the least.
-const AT_LEAST: (usize, usize) = (150, 50);
+const AT_LEAST: (usize, usize) = (190, 57);
 
 #[test]
 fn what_ovs_did_is_what_we_do() {
