@@ -146,6 +146,16 @@ fn packets_of_an_env(pool: &Pool) {
     assert!(!Mbuf::from_opaque(other).is_unique());
     buffers.free(other);
     assert_eq!(buffers.frame_len(packet), 64);
+    // Headers are put in front and taken off; what was there is there again.
+    let data = buffers.prepend(packet, 50).unwrap();
+    assert_eq!((data, buffers.frame_len(packet)), (Mbuf::from_opaque(packet).data(), 114));
+    assert!(buffers.prepend(packet, 79).is_none(), "128 bytes are free in front of a packet");
+    assert_eq!(Mbuf::from_opaque(packet).head()[50..], bytes);
+    let data = buffers.strip(packet, 60);
+    assert_eq!((data, buffers.frame_len(packet)), (Mbuf::from_opaque(packet).data(), 54));
+    assert_eq!(Mbuf::from_opaque(packet).head(), &bytes[10..]);
+    assert!(buffers.prepend(packet, 10).is_some());
+    assert_eq!(Mbuf::from_opaque(packet).head(), bytes);
     buffers.free(packet);
 }
 

@@ -20,8 +20,12 @@ fn generated_rust_is_eval() {
     compile_abi(&folder);
     let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let bursts = prop::collection::vec(prop::collection::vec((0u16..3, frames::frame()), 1..40), BURSTS);
-    for (k, cyclic) in (0..2 * PROGRAMS).map(|k| (k, k % 2 == 1)) {
-        let program = programs::program(cyclic).new_tree(&mut runner).expect("a program").current();
+    for k in 0..3 * PROGRAMS {
+        // Of any kind, with tables that reach themselves, and such as change the shape of frames.
+        let program = match k % 3 {
+            2 => programs::shaping().new_tree(&mut runner).expect("a program").current(),
+            kind => programs::program(kind == 1).new_tree(&mut runner).expect("a program").current(),
+        };
         let bursts = bursts.new_tree(&mut runner).expect("bursts").current();
         let arrivals: Vec<_> = bursts.into_iter().zip(1u64..).map(|(b, s)| (s * 7_000_000_000, b)).collect();
         let engine = rust(&program, &folder, &format!("program_{k}"));
