@@ -17,7 +17,7 @@
 //!            | output_to(value) | output_part(value, max_len) | mirror(port) | controller(reason, max_len)
 //!            | count(counter) | group(group) | meter(meter)
 //!            | learn(table, key value*, action, argument value*)
-//!            | push(header, (place, value)*) | pop(header) | push_vlan(tpid, tci) | pop_vlan | set_vlan(place, value)
+//!            | truncate(length) | push(header, (place, value)*) | pop(header) | push_vlan(tpid, tci) | pop_vlan | set_vlan(place, value)
 //!            | push_mpls(type, (place, value)*) | pop_mpls(type) | dec_mpls_ttl | encap(bytes, (place, value)*) | decap(tunnel, header)
 //! group     := name kind hash bucket*                  kind: all, select, indirect, fast failover
 //! bucket    := weight watch? action*
@@ -72,6 +72,7 @@
 //! - `push` and `pop` of a declared header put bytes behind its parent (the first that is present, whatever its condition)
 //!   and take them out; without a parent, or the header, nothing happens. Lengths of IP and UDP follow, and so do checksums
 //!   of TCP, UDP, SCTP and ICMP, by what changed: wrong ones stay wrong. Values are read before the frame changes.
+//! - `truncate` cuts off what is beyond so many bytes of the frame, if it is longer. Headers that are cut are malformed then.
 //! - `push_vlan` adds an outermost tag, `pop_vlan` removes it if there is one, `set_vlan` writes a part of it and adds one
 //!   where there is none. `push_mpls` adds a label: that of the outer one, else explicit null with class and TTL of IP or 64.
 //!   More than three labels fail the packet, there and in `pop_mpls`. `dec_mpls_ttl` is to labels what `dec_ttl` is to IP.
@@ -382,6 +383,8 @@ pub enum Action {
         tci: Value,
     },
     PopVlan,
+    /// Bytes of the frame that stay.
+    Truncate(u16),
     /// `place` is of `vlan.vid` or `vlan.pcp`.
     SetVlan {
         place: Place,

@@ -238,6 +238,7 @@ pub fn action(program: &Program, action: &Action) -> String {
         Action::Pop { header } => format!("pop {}", header_name(program, *header)),
         Action::PushVlan { tpid, tci } => format!("push vlan(tci = {}, tpid = {tpid:#06x})", computed(program, tci)),
         Action::PopVlan => "pop vlan".into(),
+        Action::Truncate(max) => format!("truncate({max})"),
         Action::SetVlan { place: to, value } => format!("{} = {}", place(program, *to), computed(program, value)),
         Action::PushMpls { eth_type, values } if values.is_empty() => format!("push mpls(type = {eth_type:#06x})"),
         Action::PushMpls { eth_type, values } => {

@@ -141,6 +141,7 @@ pub fn action() -> impl Strategy<Value = Action> {
         3 => header().prop_map(|header| Action::Pop { header }),
         2 => (prop::sample::select(&[0x8100u16, 0x88a8][..]), value(16)).prop_map(|(tpid, tci)| Action::PushVlan { tpid, tci }),
         2 => Just(Action::PopVlan),
+        1 => (14u16..100).prop_map(Action::Truncate),
         2 => tag,
         2 => push_mpls,
         2 => eth_type().prop_map(|eth_type| Action::PopMpls { eth_type }),

@@ -211,6 +211,7 @@ fn reshapes(actions: &[Action]) -> bool {
         | Action::Pop { .. }
         | Action::PushVlan { .. }
         | Action::PopVlan
+        | Action::Truncate(_)
         | Action::SetVlan { .. }
         | Action::PushMpls { .. }
         | Action::PopMpls { .. }

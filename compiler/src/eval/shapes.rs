@@ -37,6 +37,13 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
                 }
                 "pop vlan"
             }
+            Action::Truncate(max) => {
+                let (max, len) = (usize::from(*max), self.burst.bytes(self.i).len());
+                if len > max {
+                    self.take_out(max, len - max);
+                }
+                "truncate"
+            }
             Action::SetVlan { place, value } => {
                 self.set_vlan(*place, value)?;
                 "set vlan"

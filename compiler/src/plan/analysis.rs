@@ -116,6 +116,7 @@ impl Analysis {
                 | Action::Pop { .. }
                 | Action::PushVlan { .. }
                 | Action::PopVlan
+                | Action::Truncate(_)
                 | Action::SetVlan { .. }
                 | Action::PushMpls { .. }
                 | Action::PopMpls { .. }

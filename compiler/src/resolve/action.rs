@@ -186,7 +186,7 @@ impl<'a> Resolver<'a> {
             ActionKind::Run(name, args) => {
                 let args = args.as_deref().unwrap_or(&[]);
                 match name.node.as_str() {
-                    word @ ("output" | "mirror" | "controller" | "count" | "group" | "meter") => {
+                    word @ ("output" | "mirror" | "truncate" | "controller" | "count" | "group" | "meter") => {
                         for action in self.sending(word, args, action.span, scope)? {
                             out.push(into.mark(mark, action));
                         }

@@ -31,10 +31,11 @@ const BUILT_IN: &[&str] = &[
     "encap",
     "decap",
     "dec_mpls_ttl",
+    "truncate",
 ];
 
 /// What will be built in.
-const LATER: &[&str] = &["nat", "truncate"];
+const LATER: &[&str] = &["nat"];
 
 /// Whether an action cannot be declared under this name.
 pub fn is_built_in(name: &str) -> bool {
@@ -64,7 +65,8 @@ pub fn simple(name: &str) -> Option<Action> {
 impl Resolver<'_> {
     pub fn unknown_action(&mut self, name: &Name) {
         if LATER.contains(&name.node.as_str()) {
-            let message = format!("the action `{}` is not available yet", name.node);
+            let message =
+                format!("`{}` is not available yet: address translation waits for connection tracking", name.node);
             self.error("not-yet", message, name.span, "not available yet");
             return;
         }

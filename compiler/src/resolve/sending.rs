@@ -36,6 +36,11 @@ impl<'a> Resolver<'a> {
                     }
                 }
             }
+            "truncate" => {
+                let arg = self.only(word, "a length in bytes", args, span)?;
+                let name = Name::new(word.to_owned(), span);
+                Some(vec![Action::Truncate(self.max_len(&name, arg)?)])
+            }
             "controller" => self.controller(args),
             "count" => {
                 let name = self.only_name(word, "a name to count under", args, span)?;
@@ -160,7 +165,7 @@ impl<'a> Resolver<'a> {
         let target = Target { kind: Kind::Number, width: 16, flags: &[], name: &name.node, span: name.span };
         let bits = self.value(&arg.value, &target)?;
         if bits < ETHERNET {
-            let message = "a copy has at least an Ethernet header";
+            let message = "a packet has at least an Ethernet header";
             self.error("value-too-big", message, arg.value.span, format!("expected {ETHERNET} to 65535"));
             return None;
         }

@@ -26,6 +26,19 @@ fn outputs_are_sent_as_the_packet_is_then() {
 }
 
 #[test]
+fn truncate_cuts_what_is_sent_after_it_and_what_tables_see() {
+    let frame = ipv4(17, &UDP);
+    let actions = vec![output(1), Action::Truncate(30), output(2), Action::Truncate(60), goto(1)];
+    let v4 = Cond::Compare(
+        Read { place: Place::field(Field::Ipv4Src), view: View::Table },
+        Match::Masked { value: 0, mask: 0xffff_ffff },
+    );
+    let outcome = run(&program(vec![vec![(Cond::True, actions)], vec![(v4, vec![output(1)])]]), &frame);
+    let cut = frame[..30].to_vec();
+    assert_eq!(outcome.frames(), [frame, cut.clone(), cut], "a header that is cut is malformed: its fields read 0");
+}
+
+#[test]
 fn an_output_to_the_port_it_came_from_is_left_out() {
     let outcome = run(&always(vec![output(0)]), &[0; 14]);
     assert_eq!((outcome.ports(), reason(&outcome)), (vec![], Some(DropReason::InPort)));

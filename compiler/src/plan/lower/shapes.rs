@@ -32,6 +32,14 @@ impl Lower<'_> {
                 when(tagged, then, vec![], out);
                 reshaped(state);
             }
+            Action::Truncate(max) => {
+                self.count(state, out);
+                let max = Expr::Const(u64::from(*max));
+                let mut then = Vec::new();
+                self.reshape(Reshape::Shrink, max.clone(), Expr::Len.op(Op::Sub, max.clone()), &mut then);
+                when(max.op(Op::Lt, Expr::Len), then, vec![], out);
+                reshaped(state);
+            }
             Action::SetVlan { place, value } => self.set_vlan(*place, value, state, out),
             Action::PushMpls { eth_type, values } => {
                 let values: Vec<_> =
