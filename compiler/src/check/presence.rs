@@ -38,7 +38,7 @@ pub fn check(input: &Input, diagnostics: &mut Vec<Diagnostic>) {
                 Some(via) => diagnostic.label(via, "called here"),
                 None => diagnostic.label(input.cond_span(table, rule), format!("lets packets without {what} through")),
             };
-            let test = if header == Header::IpAny { "ipv4" } else { what };
+            let test = if header == Header::IpAny { "(ipv4 || ipv6)" } else { what };
             diagnostics.push(diagnostic.help(format!("test for it: `{test} && …`")));
         });
     }

@@ -71,6 +71,11 @@ impl<'a> Context<'a, '_> {
         let at = at + skip_blank(&text[at..]);
         let found = token(text, at);
         let before = text[..at].trim_end();
+        if let Some(nat) = inside_nat(before) {
+            let span = Span::new(self.file, self.base + nat..self.base + nat + "nat".len());
+            let message = "address translation is not available yet: it waits for connection tracking";
+            return Diagnostic::error("not-yet", message, span, "not available yet");
+        }
         let next_line = names.contains(&"`;`") && text[before.len()..at].contains('\n');
         if found.is_empty() || next_line {
             // At the end of the statement, or of what was meant to be one: show its last character.
@@ -88,6 +93,16 @@ impl<'a> Context<'a, '_> {
             None => diagnostic,
         }
     }
+}
+
+/// Where `nat` stands, if the text ends inside of its parentheses: its arguments have a form of their own.
+fn inside_nat(text: &str) -> Option<usize> {
+    let open = text.rfind('(')?;
+    let word = text[..open].trim_end();
+    let inside = !text[open..].contains(')') && word.ends_with("nat");
+    let start = word.len() - "nat".len().min(word.len());
+    let alone = !word[..start].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    (inside && alone).then_some(start)
 }
 
 /// The token at a byte of a text; empty at its end.
