@@ -45,6 +45,29 @@ fn explain_says_what_each_table_became() {
 }
 
 #[test]
+fn explain_says_what_keyed_tables_are_and_how_entries_are_found() {
+    let scratch = scratch("explain-keyed");
+    let program = "pipeline kinds { port a, b; action to(out: port) { output(out); }
+        table ranges { key tcp.dst: range, ipv4.src: ternary; actions to, drop; default drop; size 99;
+            entries { priority 2: 1..=6, 10.0.0.0/8 => to(a); priority 1: _, 10.1.0.0/16 => to(b); 80, _ => drop; } }
+        table timed { key eth.dst: exact; actions to; default flood; hard 60 s;
+            entries { 02:00:00:00:00:01 => to(a); } }
+        table known { key eth.src: exact; actions to; default goto_timed; learned; size 2000; idle 300 s; hard 1 h; }
+        table later { key ip.dscp: exact; actions to; }
+        action goto_timed() { goto timed; }
+        start { tcp => goto ranges; udp => goto later; else => learn known(eth.src) => to(in_port), goto known; } }";
+    scratch.write("kinds.pipe", program);
+    insta::assert_snapshot!("explain_keyed", scratch.pipec(["explain", "kinds.pipe"]).good());
+    insta::assert_snapshot!("explain_fib", scratch.pipec(["explain", "router.pipe", "--table", "fib"]).good());
+    let json: Value =
+        serde_json::from_str(&scratch.pipec(["explain", "router.pipe", "--format", "json"]).good()).unwrap();
+    let fib = json["tables"].as_array().unwrap().iter().find(|table| table["table"] == "fib").unwrap();
+    assert_eq!(fib["keyed"]["key"][0]["kind"], "lpm");
+    assert_eq!(fib["places"][0]["classifier"], "lpm");
+    insta::assert_snapshot!("graph_keyed", scratch.pipec(["graph", "kinds.pipe", "--format", "dot"]).good());
+}
+
+#[test]
 fn explain_speaks_json_and_of_one_table() {
     let scratch = scratch("explain-json");
     let out = scratch.pipec(["explain", "fw.pipe", "--table", "stateful", "--format", "json"]).good();

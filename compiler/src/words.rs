@@ -2,7 +2,11 @@
 //!
 //! In: parts of a program, of whichever language. Out: text on one line, the same for what means the same. Never: source text.
 
+mod keyed;
+
 use std::net::{Ipv4Addr, Ipv6Addr};
+
+pub use keyed::{entry_key, key_value, param, signature, taken};
 
 use crate::field::{CT_FLAGS, Field, Kind, TCP_FLAGS};
 use crate::hir::{Action, Cond, Ct, Match, Order, Place, PortId, Program, Rule, Space, TableId, Value};

@@ -219,6 +219,12 @@ impl<'p> Costs<'p> {
                 let range = Range { least: shape.least, most: shape.most };
                 Ways { falls: Some(range.plus(key)), ..Ways::default() }
             }
+            Stmt::Find { table, key, ordered, .. } => {
+                let key: u64 = key.iter().map(expr).sum();
+                let shape = &self.shapes[usize::from(*table)];
+                let range = Range { least: shape.least, most: shape.most };
+                Ways { falls: Some(range.plus(key + if *ordered { OTHER } else { 0 })), ..Ways::default() }
+            }
             Stmt::Call { function, .. } => {
                 let own = self.functions.get(usize::from(*function)).copied().flatten().unwrap_or(Range::ZERO);
                 Ways { falls: Some(own.plus(CALL)), ..Ways::default() }
@@ -245,7 +251,7 @@ impl<'p> Costs<'p> {
         let sent = |how: &Emit| EMIT + if *how == Emit::Copy { COPY } else { 0 };
         match stmt {
             Stmt::Let(_, value) => expr(value),
-            Stmt::Count(_) | Stmt::CountAt { .. } => COUNT,
+            Stmt::Count(_) | Stmt::CountAt { .. } | Stmt::CountEntry { .. } => COUNT,
             Stmt::Verdict(_) | Stmt::DropIfUnsent(_) | Stmt::Fail(_) => VERDICT,
             Stmt::Suspend { .. } => SUSPEND,
             Stmt::Ct { point: _, zone, .. } => {
@@ -289,23 +295,34 @@ pub fn expr(expr_: &Expr) -> u64 {
 /// What a look-up in a built table costs: at the least and at the most.
 pub fn lookup(table: &Table, entries: usize) -> (u64, u64) {
     match table {
-        Table::Lpm(_) => (LPM / 3, LPM),
-        Table::BitVector(vectors) => {
-            let words = entries.div_ceil(64) as u64;
-            let pieces = BIT_VECTOR + PIECE * vectors.pieces() as u64;
-            (pieces + VECTOR_WORD, pieces + VECTOR_WORD * words)
-        }
-        Table::TupleSpace(space) => {
-            let probe = match entries {
-                0..=1_000 => PROBE,
-                1_001..=10_000 => PROBE_10K,
-                _ => PROBE_100K,
-            };
-            (TUPLE_SPACE + probe, TUPLE_SPACE + probe * space.tuples().max(1) as u64)
-        }
+        Table::Lpm(_) => lpm(),
+        Table::BitVector(vectors) => bit_vector(vectors.pieces(), entries),
+        Table::TupleSpace(space) => tuple_space(space.tuples(), entries),
         #[allow(unreachable_patterns)] // structures that come later
         _ => (OTHER, OTHER),
     }
+}
+
+/// A trie: at the least and at the most.
+pub fn lpm() -> (u64, u64) {
+    (LPM / 3, LPM)
+}
+
+/// Bit vectors of so many pieces and entries.
+pub fn bit_vector(pieces: usize, entries: usize) -> (u64, u64) {
+    let words = entries.div_ceil(64) as u64;
+    let pieces = BIT_VECTOR + PIECE * pieces as u64;
+    (pieces + VECTOR_WORD, pieces + VECTOR_WORD * words)
+}
+
+/// A tuple space of so many tuples and entries.
+pub fn tuple_space(tuples: usize, entries: usize) -> (u64, u64) {
+    let probe = match entries {
+        0..=1_000 => PROBE,
+        1_001..=10_000 => PROBE_10K,
+        _ => PROBE_100K,
+    };
+    (TUPLE_SPACE + probe, TUPLE_SPACE + probe * tuples.max(1) as u64)
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use pipec_abi::table::Table;
+use pipec_abi::table::{KeyMatch, Open, Structure, Table, prefixes};
 
 use super::cost;
 
 /// What a table that is data looks like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// `tuple-space`, `lpm` or `bit-vector`.
+    /// `tuple-space`, `lpm` or `bit-vector`; of an open table also `learned` or `empty`.
     pub classifier: &'static str,
     /// Entries.
     pub entries: usize,
@@ -28,9 +28,15 @@ pub struct Shape {
     pub most: u64,
 }
 
+/// About the bytes of an entry that packets make, beside its key and arguments.
+const LEARNED_ENTRY: usize = 64;
+
 impl Shape {
     /// The shape of an encoded table.
     pub fn of(bytes: &[u8]) -> Shape {
+        if let Table::Open(open) = Table::decode(bytes, 0) {
+            return Shape::open(&open);
+        }
         let word = |at: usize| {
             let bytes = bytes.get(8 * at..8 * at + 8).and_then(|bytes| bytes.try_into().ok());
             bytes.map_or(0, u64::from_le_bytes)
@@ -53,5 +59,50 @@ impl Shape {
             _ => ("look-up", "unknown".to_string()),
         };
         Shape { classifier, entries, masks, key_words: width, memory: table.memory(), probes, least, most }
+    }
+
+    /// The shape of an open table with the entries that the program gives it.
+    fn open(open: &Open) -> Shape {
+        let shape = open.shape();
+        // A range is as many entries as it has prefixes.
+        let ways = |want: &KeyMatch, width| match *want {
+            KeyMatch::Masked { mask, .. } => vec![mask],
+            KeyMatch::Range { low, high } => prefixes(low, high, width).into_iter().map(|(_, mask)| mask).collect(),
+        };
+        let (mut spelled, mut masks) = (0, BTreeSet::new());
+        for entry in open.entries() {
+            let mut own: Vec<Vec<u128>> = vec![vec![]];
+            for (part, want) in shape.parts.iter().zip(&entry.key) {
+                let ways = ways(want, part.width);
+                let all = own.iter().flat_map(|before| ways.iter().map(|mask| [before.as_slice(), &[*mask]].concat()));
+                own = all.collect();
+            }
+            spelled += own.len();
+            masks.extend(own);
+        }
+        let (key_words, masks) = (shape.words(), masks.len());
+        let entries = open.entries().len();
+        let (classifier, probes, (least, most)) = match open.structure() {
+            Structure::TupleSpace(space) => {
+                let tuples = space.tuples();
+                ("tuple-space", super::count(tuples, "probe"), cost::tuple_space(tuples, spelled))
+            }
+            Structure::Lpm(_) => ("lpm", "3 dependent loads".to_string(), cost::lpm()),
+            Structure::BitVector(vectors) => {
+                let words = super::count(spelled.div_ceil(64), "word");
+                let probes = format!("{} of the key, {words} of bits", super::count(vectors.pieces(), "piece"));
+                ("bit-vector", probes, cost::bit_vector(vectors.pieces(), spelled))
+            }
+            Structure::Nothing if shape.learned => {
+                let size = shape.size as usize;
+                // Beside its words an entry has its times and counters, and two places of the hash table lead to it.
+                let memory = size * (8 * (key_words + usize::from(shape.args)) + LEARNED_ENTRY);
+                let (least, most) = cost::tuple_space(1, size);
+                let probes = "1 chain of a hash table".to_string();
+                return Shape { classifier: "learned", entries, masks: 1, key_words, memory, probes, least, most };
+            }
+            Structure::Nothing => ("empty", "nothing".to_string(), (0, 0)),
+        };
+        Shape { classifier, entries, masks, key_words, memory: open.memory(), probes, least, most }
     }
 }

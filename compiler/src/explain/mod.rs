@@ -6,6 +6,7 @@
 
 mod cost;
 mod data;
+mod keyed;
 mod text;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::plan::code::{Expr, Stmt};
 use crate::plan::report::{Body, Classifier, Decision, Report};
 use crate::words;
 use cost::{Costs, Exit, Range};
+use keyed::KeyedTable;
 
 /// What became of a program.
 #[derive(Clone, Debug, Serialize)]
@@ -51,6 +53,9 @@ pub struct Table {
     pub table: String,
     /// Rules that it has.
     pub rules: usize,
+    /// If it is a keyed one: its key and what its entries may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keyed: Option<KeyedTable>,
     /// Everywhere that code was made for it; nowhere, if no packet reaches it.
     pub places: Vec<Place>,
 }
@@ -64,7 +69,8 @@ pub struct Place {
     pub times: usize,
     /// Rules that may still be taken there.
     pub open_rules: usize,
-    /// `direct`, `tree`, `chain`, `tuple-space`, `lpm`, `bit-vector` or `call`.
+    /// `direct`, `tree`, `chain`, `tuple-space`, `lpm`, `bit-vector`, `call`; of a keyed table also `learned`, or `empty` before
+    /// there are entries.
     pub classifier: &'static str,
     /// Why, in a few words.
     pub why: String,
@@ -168,6 +174,7 @@ pub fn explain(program: &Program, plan: &Plan, report: &Report) -> Explanation {
     let table = |id: usize| Table {
         table: program.tables[id].name.clone(),
         rules: program.tables[id].rules.len(),
+        keyed: program.tables[id].keyed.as_ref().map(|keyed| KeyedTable::of(program, keyed)),
         places: alike(report.of(TableId(id as u16)).map(|decision| place(program, &costs, decision))),
     };
     let waits_for = plan.points.iter().map(|body| why_it_waits(body).unwrap_or("what other packets change"));
@@ -265,6 +272,14 @@ fn place(program: &Program, costs: &Costs<'_>, decision: &Decision) -> Place {
             let range = Range { least: shape.least + before, most: shape.most + before };
             (shape.classifier, why, worst, range.and(flat(cost::SWITCH)))
         }
+        Classifier::Keyed { table, ordered } => {
+            let shape = &costs.shapes()[usize::from(table)];
+            let (entries, masks, key_words, memory) = (shape.entries, shape.masks, shape.key_words, shape.memory);
+            data = Some(Data { entries, masks, key_words, memory });
+            let range = Range { least: shape.least, most: shape.most };
+            let range = if ordered { range.and(flat(cost::OTHER)) } else { range };
+            (shape.classifier, keyed::why(shape, ordered), shape.probes.clone(), range.and(flat(cost::SWITCH)))
+        }
         Classifier::Call => {
             let why = "it is a function of its own, called from here".to_string();
             (
@@ -337,7 +352,7 @@ fn each_expr(code: &[Stmt], visit: &mut impl FnMut(&Expr)) {
             }
             Stmt::Block(_, body) => each_expr(body, visit),
             Stmt::Switch { cases, .. } => cases.iter().for_each(|case| each_expr(case, visit)),
-            Stmt::Lookup { key, .. } => key.iter().for_each(|part| inside(part, visit)),
+            Stmt::Lookup { key, .. } | Stmt::Find { key, .. } => key.iter().for_each(|part| inside(part, visit)),
             _ => {}
         }
     }
@@ -357,6 +372,8 @@ fn why_it_waits(code: &[Stmt]) -> Option<&'static str> {
         Stmt::Ct { .. } => Some("connection tracking"),
         Stmt::Normal { .. } => Some("learning addresses"),
         Stmt::Meter { .. } => Some("a meter"),
+        Stmt::Find { ordered: true, .. } => Some("entries that come and go with packets or time"),
+        Stmt::Learn { .. } => Some("entries that packets make"),
         Stmt::Call { .. } => Some("a table that tracks connections or learns"),
         Stmt::If { then, otherwise, .. } => why_it_waits(then).or_else(|| why_it_waits(otherwise)),
         Stmt::Block(_, body) => why_it_waits(body),

@@ -69,8 +69,13 @@ impl Explanation {
 
 impl Table {
     fn write(&self, out: &mut String) {
-        let rules = super::count(self.rules, "rule");
-        line(out, 0, &format!("table {}: {rules}", self.table));
+        match &self.keyed {
+            Some(keyed) => {
+                line(out, 0, &format!("table {}: {}", self.table, keyed.title()));
+                keyed.lines().iter().for_each(|text| line(out, 1, text));
+            }
+            None => line(out, 0, &format!("table {}: {}", self.table, super::count(self.rules, "rule"))),
+        }
         if self.places.is_empty() {
             line(out, 1, "no packet reaches it: there is no code for it");
         }

@@ -138,7 +138,14 @@ fn summary(program: &Program, explanation: &Explanation, table: usize) -> String
     if explanation.tables.iter().any(|t| t.table == *name && t.places.is_empty()) {
         classifiers = "not reached".to_string();
     }
-    let rules = if rules == 1 { "1 rule".to_string() } else { format!("{rules} rules") };
+    let rules = match &program.tables[table].keyed {
+        Some(keyed) if keyed.learned => "learned".to_string(),
+        Some(keyed) if keyed.entries.len() == 1 => "1 entry".to_string(),
+        Some(keyed) => format!("{} entries", keyed.entries.len()),
+        None if rules == 1 => "1 rule".to_string(),
+        None => format!("{rules} rules"),
+    };
+    classifiers = if classifiers == rules { String::new() } else { classifiers };
     if classifiers.is_empty() { rules } else { format!("{rules}, {classifiers}") }
 }
 

@@ -42,6 +42,13 @@ pub enum Classifier {
         /// Tests that all rules share, made in code before it.
         guard: u32,
     },
+    /// A look-up of a key among entries: the table's number in [`Plan::tables`](super::Plan::tables).
+    Keyed {
+        /// That number.
+        table: u16,
+        /// The `Env` makes it, in the order of packets.
+        ordered: bool,
+    },
     /// The table is a function, called from here.
     Call,
 }

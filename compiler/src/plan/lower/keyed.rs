@@ -9,6 +9,7 @@ use crate::field::Field;
 use crate::hir::{Cond, Keyed, Learn, Read, Space, Value, View};
 use crate::plan::code::{Expr, Op, Stmt};
 use crate::plan::facts::ones;
+use crate::plan::report::Classifier;
 use crate::plan::values::Wide;
 
 impl<'p> Lower<'p> {
@@ -18,6 +19,9 @@ impl<'p> Lower<'p> {
         if shape.ordered() && !state.in_order {
             return self.suspend(state, None, out, move |lower, state, out| lower.keyed(keyed, own_port, state, out));
         }
+        let (table, first) = open_place(self.program, state.table);
+        let classifier = Classifier::Keyed { table, ordered: shape.ordered() };
+        self.decide(state.table, keyed.actions.len(), vec![], classifier);
         let present = Cond::All(keyed.key.iter().filter_map(|part| part.header).map(Cond::Has).collect());
         let next = self.new_label();
         let (mut inside, mut body) = (state.clone(), Vec::new());
@@ -25,7 +29,6 @@ impl<'p> Lower<'p> {
             let reads = keyed.key.iter().map(|part| seen(part.read, own_port));
             let words: Vec<Wide> = reads.map(|read| self.site(&mut inside, &mut body).read(&read)).collect();
             let key = self.pack(&shape, words);
-            let (table, first) = open_place(self.program, inside.table);
             let result = self.fresh.value();
             body.push(Stmt::Find { result, table, key, ordered: shape.ordered() });
             let mut cases = Vec::new();

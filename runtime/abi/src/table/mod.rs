@@ -24,7 +24,7 @@ mod tuple_space;
 
 pub use bit_vector::BitVector;
 pub use lpm::Lpm;
-pub use open::{Open, OpenEntry, prefixes};
+pub use open::{Open, OpenEntry, Structure, prefixes};
 pub use root::{EntryCounter, Root};
 pub use shape::{KeyMatch, MAX_ARGS, MatchKind, Part, Shape};
 pub use tuple_space::TupleSpace;

@@ -71,7 +71,30 @@ enum Find {
     BitVector(BitVector),
 }
 
+/// The structure that an open table's entries are found by.
+#[derive(Clone, Copy, Debug)]
+pub enum Structure<'t> {
+    /// There are no entries, or the `Env` has them.
+    Nothing,
+    /// See [`TupleSpace`].
+    TupleSpace(&'t TupleSpace),
+    /// See [`Lpm`].
+    Lpm(&'t Lpm),
+    /// See [`BitVector`].
+    BitVector(&'t BitVector),
+}
+
 impl Open {
+    /// What its entries are found by, for people.
+    pub fn structure(&self) -> Structure<'_> {
+        match &self.find {
+            Find::Nothing => Structure::Nothing,
+            Find::TupleSpace(table) => Structure::TupleSpace(table),
+            Find::Lpm(table) => Structure::Lpm(table),
+            Find::BitVector(table) => Structure::BitVector(table),
+        }
+    }
+
     /// A table of these entries, in the order they were put in.
     pub fn new(shape: Arc<Shape>, mut entries: Vec<OpenEntry>, seed: u64) -> Open {
         entries.sort_by_cached_key(|e| (core::cmp::Reverse(e.priority), core::cmp::Reverse(e.prefix(&shape))));
