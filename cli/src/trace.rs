@@ -4,6 +4,7 @@
 //! what came out. The packets of one command see each other's connections. The reference interpreter runs them.
 
 mod json;
+mod keyed;
 mod outcome;
 mod packets;
 
@@ -159,7 +160,7 @@ struct Telling<'a> {
 impl Telling<'_> {
     fn events(&mut self, events: &[Event]) {
         for event in events {
-            self.event(*event);
+            self.event(event);
         }
     }
 
@@ -172,9 +173,9 @@ impl Telling<'_> {
         self.say(self.at.action, line);
     }
 
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: &Event) {
         let loaded = self.loaded;
-        match event {
+        match event.clone() {
             Event::Packet(_) => {}
             Event::Call => {
                 self.calls.push(self.at);
@@ -194,6 +195,15 @@ impl Telling<'_> {
                     format!("{}: {}", rules::place(loaded, rule), rule.text.trim_end_matches(';')),
                 );
             }
+            Event::Key(table, key) => self.say(self.at.table + 1, keyed::key(loaded, table, &key)),
+            Event::NoKey(_, header) => {
+                let name = loaded.program.header_name(header);
+                self.say(self.at.table + 1, format!("not looked up: the packet has no {name}"));
+            }
+            Event::Entry { table, slot, rule, args } => {
+                self.say(self.at.table + 1, keyed::entry(loaded, table, slot, rule, &args));
+            }
+            Event::Learn { table, key, rule, args } => self.action(keyed::learn(loaded, table, &key, rule, &args)),
             Event::Miss(_) => self.say(self.at.table + 1, "no rule matches"),
             Event::Output(port) => self.action(format!("output({})", port_name(loaded, port))),
             Event::LeftOut(port) => {

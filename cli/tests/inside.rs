@@ -195,6 +195,33 @@ fn a_trace_shows_fields_before_and_after() {
 }
 
 #[test]
+fn a_trace_shows_keys_and_entries() {
+    let scratch = scratch("trace-keyed");
+    scratch.write("learning.pipe", include_str!("../../pipelines/learning.pipe"));
+    let to = |address: &str| format!("a: eth(dst = 02:00:00:00:00:0a) / ipv4(dst = {address}) / udp()");
+    let packets = [to("10.1.2.3"), to("10.1.9.9"), to("10.66.0.1"), to("8.8.8.8")];
+    let args = ["trace", "--why", "router.pipe"].into_iter().chain(packets.iter().map(String::as_str));
+    insta::assert_snapshot!("trace_router", scratch.pipec(args).good());
+    let (there, back) = (
+        "eth(src = 02:00:00:00:00:01, dst = 02:00:00:00:00:02) / vlan(vid = 5) / arp()",
+        "p2: eth(src = 02:00:00:00:00:02, dst = 02:00:00:00:00:01) / vlan(vid = 5) / arp()",
+    );
+    insta::assert_snapshot!(
+        "trace_learning",
+        scratch.pipec(["trace", "learning.pipe", &format!("p1: {there}"), back]).good()
+    );
+    let json: Value =
+        serde_json::from_str(&scratch.pipec(["trace", "--json", "router.pipe", &packets[0]]).good()).unwrap();
+    let events = json["packets"][0]["events"].as_array().unwrap();
+    let event = |name: &str| events.iter().find(|event| event["event"] == name).unwrap();
+    assert_eq!(event("key")["key"]["ipv4.dst"], "10.1.2.3");
+    assert_eq!((&event("entry")["key"], &event("entry")["place"]), (&"10.1.2.0/24".into(), &"router.csv:3".into()));
+    scratch.write("p.pipe", "pipeline p { port a, b; table t { key tcp.dst: exact; actions drop; default drop; } }");
+    let out = scratch.pipec(["trace", "p.pipe", "a: ipv4() / udp()"]).good();
+    assert!(out.contains("not looked up: the packet has no tcp\n    no entry; default drop\n"), "{out}");
+}
+
+#[test]
 fn a_trace_speaks_json_and_reads_captures() {
     let scratch = scratch("trace-json");
     scratch.write("lan.pcap", conversations().0);

@@ -8,7 +8,7 @@ use pipec_runtime::offline::Outcome;
 use serde_json::{Value, json};
 
 use super::outcome::changes;
-use super::{ct_arguments, reason_why};
+use super::{ct_arguments, keyed, reason_why};
 use crate::program::Loaded;
 use crate::rules;
 
@@ -46,13 +46,36 @@ fn hex(bytes: &[u8]) -> String {
 fn event(loaded: &Loaded, event: &Event) -> Value {
     let program = &loaded.program;
     let port = |port: PortId| words::port(program, port);
-    match *event {
+    match event.clone() {
         Event::Table { table, depth, in_port } => {
             json!({ "event": "table", "table": rules::table(loaded, table), "depth": depth, "in_port": in_port.map(port) })
         }
         Event::Rule(table, rule) => {
             let (name, rule) = (rules::table(loaded, table), &program.table(table).rules[rule]);
             json!({ "event": "rule", "table": name, "place": rules::place(loaded, rule), "rule": rule.text })
+        }
+        Event::Key(table, key) => {
+            let parts = keyed::parts(loaded, table, &key).into_iter();
+            let parts: serde_json::Map<_, _> = parts.map(|(name, value)| (name, Value::String(value))).collect();
+            json!({ "event": "key", "table": rules::table(loaded, table), "key": parts })
+        }
+        Event::NoKey(table, header) => {
+            let header = program.header_name(header);
+            json!({ "event": "no_key", "table": rules::table(loaded, table), "lacks": header })
+        }
+        Event::Entry { table, slot, rule, args } => {
+            let found = slot.and_then(|slot| keyed::found(loaded, table, slot));
+            let (key, place) = found.map_or((None, None), |(key, place)| (Some(key), Some(place)));
+            let action = keyed::action(loaded, table, rule, &args);
+            let name = rules::table(loaded, table);
+            let default = slot.is_none();
+            json!({ "event": "entry", "table": name, "default": default, "key": key, "place": place, "action": action })
+        }
+        Event::Learn { table, key, rule, args } => {
+            let parts = keyed::parts(loaded, table, &key).into_iter();
+            let parts: serde_json::Map<_, _> = parts.map(|(name, value)| (name, Value::String(value))).collect();
+            let action = keyed::action(loaded, table, rule, &args);
+            json!({ "event": "learn", "table": rules::table(loaded, table), "key": parts, "action": action })
         }
         Event::Miss(table) => json!({ "event": "miss", "table": rules::table(loaded, table) }),
         Event::Seen { read, value } => {

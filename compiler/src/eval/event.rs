@@ -2,10 +2,11 @@
 
 use pipec_abi::{CtPoint, CtView, DropReason, Flow, Verdict};
 
+use crate::field::Header;
 use crate::hir::{CounterId, GroupId, MeterId, Place, PortId, Read, TableId};
 
 /// Something that happened to a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A packet begins; its place in the burst.
     Packet(usize),
@@ -24,6 +25,33 @@ pub enum Event {
     Return,
     /// A rule of the table was taken.
     Rule(TableId, usize),
+    /// A keyed table is looked up, by these values of the parts of its key.
+    Key(TableId, Box<[u128]>),
+    /// A keyed table is not looked up: the packet lacks a header that a part of the key is in.
+    NoKey(TableId, Header),
+    /// What the look-up gave. Its rule comes next.
+    Entry {
+        /// Of which table.
+        table: TableId,
+        /// The entry's place: of a table that packets do not fill, among those of the program. `None`: there is no entry, and
+        /// this is the default.
+        slot: Option<u32>,
+        /// The rule.
+        rule: usize,
+        /// The arguments.
+        args: Box<[u128]>,
+    },
+    /// `learn`
+    Learn {
+        /// Into which table.
+        table: TableId,
+        /// Parts of the key.
+        key: Box<[u128]>,
+        /// The rule that the entry takes.
+        rule: usize,
+        /// The arguments.
+        args: Box<[u128]>,
+    },
     /// No rule of the table holds.
     Miss(TableId),
     /// The packet was sent; what becomes of it is the port's business.

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use pipec_abi::Env;
 use pipec_abi::table::{KeyMatch, MISS, OpenEntry, Table};
 
+use super::event::Event;
 use super::headers::Headers;
 use super::machine::Machine;
 use crate::describe::{open_place, shape};
@@ -23,11 +24,13 @@ impl<E: Env + ?Sized> Machine<'_, E> {
         in_port: Option<PortId>,
     ) -> (Option<usize>, Rc<[u128]>) {
         let found = self.find(table, keyed, headers, in_port);
-        match (found, &keyed.default) {
-            (Some((rule, args)), _) => (Some(rule), args.into()),
-            (None, Some((rule, args))) => (Some(usize::from(*rule)), args.as_slice().into()),
-            (None, None) => (None, Rc::default()),
-        }
+        let (slot, rule, args) = match (found, &keyed.default) {
+            (Some((slot, rule, args)), _) => (Some(slot), rule, args),
+            (None, Some((rule, args))) => (None, usize::from(*rule), args.clone()),
+            (None, None) => return (None, Rc::default()),
+        };
+        self.tell(Event::Entry { table, slot, rule, args: args.as_slice().into() });
+        (Some(rule), args.into())
     }
 
     fn find(
@@ -36,11 +39,14 @@ impl<E: Env + ?Sized> Machine<'_, E> {
         keyed: &Keyed,
         headers: &Headers,
         in_port: Option<PortId>,
-    ) -> Option<(usize, Vec<u128>)> {
-        if keyed.key.iter().any(|part| part.header.is_some_and(|header| !headers.has(header))) {
+    ) -> Option<(u32, usize, Vec<u128>)> {
+        let lacks = keyed.key.iter().filter_map(|part| part.header).find(|header| !headers.has(*header));
+        if let Some(header) = lacks {
+            self.tell(Event::NoKey(table, header));
             return None;
         }
         let key: Vec<u128> = keyed.key.iter().map(|part| self.read(part.read, headers, in_port)).collect();
+        self.tell(Event::Key(table, key.as_slice().into()));
         let (number, first) = open_place(self.program, table);
         let shape = shape(keyed);
         let (found, words) = if shape.ordered() {
@@ -63,7 +69,7 @@ impl<E: Env + ?Sized> Machine<'_, E> {
         let params = keyed.actions[action].params.iter().zip(places);
         let word = |at: usize| u128::from(words.get(at).copied().unwrap_or(0));
         let args = params.map(|(p, at)| if p.width > 64 { word(at) << 64 | word(at + 1) } else { word(at) });
-        Some((action, args.collect()))
+        Some((slot, action, args.collect()))
     }
 
     /// `learn`
@@ -72,15 +78,18 @@ impl<E: Env + ?Sized> Machine<'_, E> {
         let low = |value: u128, width: u8| if width >= 128 { value } else { value & ((1 << width) - 1) };
         let parts = learn.key.iter().zip(&keyed.key);
         let key: Vec<u128> = parts.map(|(value, part)| low(self.value(value), part.read.place.width)).collect();
-        let mut args = vec![];
+        let (mut args, mut values) = (vec![], vec![]);
         for (value, param) in learn.args.iter().zip(&keyed.actions[usize::from(learn.action)].params) {
             let value = low(self.value(value), param.width);
+            values.push(value);
             if param.width > 64 {
                 args.push((value >> 64) as u64);
             }
             args.push(value as u64);
         }
         let (number, _) = open_place(self.program, learn.table);
+        let (rule, told) = (usize::from(learn.action), values.into());
+        self.tell(Event::Learn { table: learn.table, key: key.as_slice().into(), rule, args: told });
         let key = shape(keyed).pack(&key);
         self.env.learn(self.ctx, self.burst, self.i, number, &key, learn.action, &args);
     }

@@ -18,6 +18,9 @@ impl<E: Env + ?Sized> Machine<'_, E> {
         headers: &Headers,
         in_port: Option<PortId>,
     ) {
+        if self.program.table(table).keyed.is_some() {
+            return; // its rules are not tried: the entry says which is taken
+        }
         let rules = &self.program.table(table).rules;
         let mut seen: Vec<Read> = vec![];
         for rule in rules {
