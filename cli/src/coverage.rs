@@ -118,8 +118,7 @@ fn percent(taken: usize, all: usize) -> usize {
 
 impl Coverage<'_> {
     fn name(&self) -> &str {
-        let file = self.loaded.program.tables.first().map_or(0, |table| table.span.file);
-        &self.loaded.sources.file(file).name
+        self.loaded.name()
     }
 
     /// Rules taken, and all.

@@ -22,6 +22,13 @@ pub struct Loaded {
     pub program: Arc<Program>,
 }
 
+impl Loaded {
+    /// The name of the program's own file, which is read before those that it uses.
+    pub fn name(&self) -> &str {
+        &self.sources.file(0).name
+    }
+}
+
 /// Reads and checks a program; `ports` exist beside those that rules of a `.flows` file name.
 pub fn load(path: &Path, ports: &[u32], color: bool) -> Result<Loaded, Failure> {
     load_with(path, ports, color, &Lints::default())

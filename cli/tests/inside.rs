@@ -137,6 +137,17 @@ fn coverage_shows_rules_that_no_test_reached() {
 }
 
 #[test]
+fn coverage_has_the_name_of_the_program_not_of_what_it_uses() {
+    let scratch = Scratch::new("coverage-uses");
+    scratch.write("lib.pipe", "table used { arp => drop; else => count(seen); }");
+    let program = "pipeline p { port a, b; use \"lib.pipe\"; start { else => call used, output(b); } \
+                   test \"t\" { send a ipv4(); expect b; } }";
+    scratch.write("main.pipe", program);
+    let out = scratch.pipec(["test", "main.pipe", "--engine", "eval", "--coverage"]).good();
+    assert!(out.contains("main.pipe: 66% of rules are reached (2 of 3)\n"), "{out}");
+}
+
+#[test]
 fn two_forms_of_one_program_do_the_same() {
     let scratch = scratch("diff-same");
     scratch.write("fw.flows", include_str!("../../pipelines/firewall.flows"));
