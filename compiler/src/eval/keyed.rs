@@ -12,7 +12,7 @@ use super::event::Event;
 use super::headers::Headers;
 use super::machine::Machine;
 use crate::describe::{open_place, shape};
-use crate::hir::{Keyed, Learn, MatchKind, PortId, TableId};
+use crate::hir::{Cond, Keyed, Learn, MatchKind, PortId, TableId};
 
 impl<E: Env + ?Sized> Machine<'_, E> {
     /// The rule that a packet takes in a keyed table, and its arguments.
@@ -40,7 +40,8 @@ impl<E: Env + ?Sized> Machine<'_, E> {
         headers: &Headers,
         in_port: Option<PortId>,
     ) -> Option<(u32, usize, Vec<u128>)> {
-        let lacks = keyed.key.iter().filter_map(|part| part.header).find(|header| !headers.has(*header));
+        let mut needed = keyed.key.iter().filter_map(|part| part.header);
+        let lacks = needed.find(|header| !self.cond(&Cond::Has(*header), headers, in_port));
         if let Some(header) = lacks {
             self.tell(Event::NoKey(table, header));
             return None;
