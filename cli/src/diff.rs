@@ -3,6 +3,7 @@
 //! In: two programs, each in either language. Out: tables and rules that differ, and a packet, or the shortest sequence of
 //! packets found, that they treat differently. That none is found proves nothing: it is said how many were tried.
 
+mod keyed;
 mod search;
 mod structure;
 

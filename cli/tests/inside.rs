@@ -233,6 +233,18 @@ fn a_trace_shows_keys_and_entries() {
 }
 
 #[test]
+fn entries_that_differ_are_shown() {
+    let scratch = scratch("diff-entries");
+    scratch.pipec(["diff", "router.pipe", "router.pipe"]).good();
+    let other = ROUTER.replace("10.0.0.0/8  => route(a, MAC_A", "10.0.0.0/8  => route(b, MAC_A");
+    let other = other.replace("            10.1.0.0/16 => route(b, MAC_B, 02:00:00:00:0b:01);\n", "");
+    scratch.write("other.pipe", other.replace("size 1_000_000", "size 9"));
+    let out = scratch.pipec(["diff", "router.pipe", "other.pipe"]).out;
+    let (rules, _) = out.split_once("meaning:").unwrap();
+    insta::assert_snapshot!("diff_entries", rules);
+}
+
+#[test]
 fn a_trace_speaks_json_and_reads_captures() {
     let scratch = scratch("trace-json");
     scratch.write("lan.pcap", conversations().0);

@@ -197,7 +197,7 @@ fn print_expected(end: &Expected) -> String {
 }
 
 /// A time in the largest unit that divides it.
-pub(crate) fn time(ns: u64) -> String {
+pub fn time(ns: u64) -> String {
     let fits = crate::parse::UNITS.iter().rev().find(|(_, unit)| ns.is_multiple_of(*unit) && ns > 0);
     let (name, unit) = fits.copied().unwrap_or(("s", 1_000_000_000));
     format!("{} {name}", ns / unit)

@@ -10,6 +10,7 @@ pub use keyed::{entry_key, key_value, param, signature, taken};
 
 use crate::field::{CT_FLAGS, Field, Kind, TCP_FLAGS};
 use crate::hir::{Action, Cond, Ct, Match, Order, Place, PortId, Program, Rule, Space, TableId, Value};
+pub use crate::print::time;
 
 /// The name of a place: a field's, a variable's, or which bits of either.
 pub fn place(program: &Program, place: Place) -> String {
@@ -33,7 +34,14 @@ pub fn place(program: &Program, place: Place) -> String {
 
 /// A value of a place.
 pub fn value(program: &Program, place: Place, value: u128) -> String {
-    let Space::Field(field) = place.space else { return number(value) };
+    let field = match place.space {
+        Space::Field(field) => field,
+        Space::Header(header) => match program.header_field(header, place) {
+            Some(whole) => return keyed::of_kind(program, whole.kind, value),
+            None => return number(value),
+        },
+        Space::Meta => return number(value),
+    };
     if place != Place::field(field) {
         return format!("{value:#x}");
     }
@@ -119,7 +127,7 @@ pub fn cond(program: &Program, cond: &Cond) -> String {
     };
     match cond {
         Cond::True => "else".to_string(),
-        Cond::Has(header) => header.name().to_string(),
+        Cond::Has(header) => program.header_name(*header).to_string(),
         Cond::Compare(read, held) => format!("{} {}", place(program, read.place), test(program, read.place, held)),
         Cond::Not(part) if matches!(**part, Cond::Compare(..)) => format!("!({})", self::cond(program, part)),
         Cond::Not(part) => format!("!{}", inner(program, part)),
@@ -249,7 +257,16 @@ pub fn action(program: &Program, action: &Action) -> String {
             format!("push mpls(type = {eth_type:#06x}, {})", assignments(program, values))
         }
         Action::PopMpls { eth_type } => format!("pop mpls({eth_type:#06x})"),
-        Action::Encap(encap) => format!("encap {} bytes of headers", encap.bytes.len()),
+        Action::Encap(encap) => {
+            let hex: String = encap.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            let values = encap.values.iter().map(|(at, _, value)| format!(", bit {at} = {}", computed(program, value)));
+            format!("encap {} ({hex}{})", crate::packet::show(&encap.bytes), values.collect::<String>())
+        }
+        Action::Learn(learn) => keyed::learn(program, learn),
+        Action::Extern { action, args } => {
+            let name = program.externs.get(usize::from(*action)).map_or("?", |external| external.name.as_str());
+            format!("{name}({})", args.iter().map(|arg| computed(program, arg)).collect::<Vec<_>>().join(", "))
+        }
         Action::Decap { header, .. } => format!("decap {}", header_name(program, *header)),
         Action::DecMplsTtl { .. } => "dec_mpls_ttl".into(),
         other => snake(&format!("{other:?}")),
@@ -273,6 +290,7 @@ fn computed(program: &Program, value: &Value) -> String {
     match value {
         Value::Const(bits) => number(*bits),
         Value::Read(from) => place(program, *from),
+        Value::Param(param) => format!("parameter {}", param + 1),
         Value::Arith(op, left, right) => {
             format!("({} {} {})", computed(program, left), snake(&format!("{op:?}")), computed(program, right))
         }

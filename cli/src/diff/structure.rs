@@ -9,13 +9,14 @@ use std::fmt::Write;
 use pipec_compiler::hir::{Cond, Program, Rule, Table};
 use pipec_compiler::words;
 
+use super::keyed;
 use crate::program::Loaded;
 use crate::rules;
 
 /// Pairs of rules that are compared for the order of rules, at the most.
 const MAX_PAIRS: usize = 20_000_000;
 /// Rules that are shown of a table.
-const MAX_SHOWN: usize = 40;
+pub const MAX_SHOWN: usize = 40;
 
 /// Differences, as lines; nothing if there are none.
 pub fn structure(a: &Loaded, b: &Loaded) -> String {
@@ -36,6 +37,7 @@ pub fn structure(a: &Loaded, b: &Loaded) -> String {
     for table in &a.program.tables {
         if let Some(other) = b.program.tables.iter().find(|other| other.name == table.name) {
             out += &of_table((a, table), (b, other));
+            out += &keyed::keyed((a, table), (b, other));
         }
     }
     out

@@ -10,7 +10,7 @@ mod svg;
 use std::collections::BTreeMap;
 
 use crate::explain::Explanation;
-use crate::hir::{Action, PortId, Program, TableId};
+use crate::hir::{Action, Keyed, PortId, Program, TableId, Value};
 use crate::words;
 
 pub use dot::dot;
@@ -105,6 +105,33 @@ struct Ends {
     drops: usize,
 }
 
+impl Ends {
+    /// Ports that entries name, where an action sends to a parameter; packets may name any.
+    fn given_ports(&mut self, program: &Program, keyed: Option<&Keyed>, rule: usize, actions: &[Action]) {
+        let Some(keyed) = keyed.filter(|keyed| !keyed.learned && !keyed.entries.is_empty()) else { return };
+        let params: Vec<usize> = actions.iter().filter_map(sent_to_param).collect();
+        let computed =
+            actions.iter().filter(|action| matches!(action, Action::OutputTo(_) | Action::OutputPart { .. }));
+        if params.is_empty() || computed.count() > params.len() {
+            return;
+        }
+        self.others.remove("computed port");
+        for entry in keyed.entries.iter().filter(|entry| usize::from(entry.action) == rule) {
+            let ports = params.iter().filter_map(|param| program.port_numbered(*entry.args.get(*param)?));
+            self.ports.extend(ports.map(|port| (port, 1)));
+        }
+    }
+}
+
+fn sent_to_param(action: &Action) -> Option<usize> {
+    match action {
+        Action::OutputTo(Value::Param(param, ..)) | Action::OutputPart { port: Value::Param(param, ..), .. } => {
+            Some(usize::from(*param))
+        }
+        _ => None,
+    }
+}
+
 /// The boxes and edges of a program.
 pub fn graph(program: &Program, explanation: &Explanation) -> Graph {
     let all: Vec<Ends> = program.tables.iter().map(|table| ends(program, table)).collect();
@@ -194,10 +221,11 @@ fn add_ports(program: &Program, all: &[Ends], nodes: &mut Vec<Node>, edges: &mut
 
 fn ends(program: &Program, table: &crate::hir::Table) -> Ends {
     let mut ends = Ends::default();
-    for rule in &table.rules {
+    for (number, rule) in table.rules.iter().enumerate() {
         // What one rule does twice is counted once.
         let mut own = Ends::default();
         follow(program, &rule.actions, false, &mut own);
+        own.given_ports(program, table.keyed.as_ref(), number, &rule.actions);
         own.tables.into_keys().for_each(|key| *ends.tables.entry(key).or_default() += 1);
         own.ports.into_keys().for_each(|key| *ends.ports.entry(key).or_default() += 1);
         own.others.into_keys().for_each(|key| *ends.others.entry(key).or_default() += 1);

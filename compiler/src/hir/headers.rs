@@ -86,11 +86,24 @@ impl Program {
         }
     }
 
-    /// The name of a place in a declared header, for people: that of the field it lies in.
+    /// The field that a place in a declared header is.
+    pub fn header_field(&self, header: u16, place: Place) -> Option<&HeaderField> {
+        let fields = &self.headers.get(usize::from(header))?.fields;
+        fields.iter().find(|field| (field.offset, field.width) == (place.offset, place.width))
+    }
+
+    /// The name of a place in a declared header, for people: that of the field it lies in, with its bits if it is a part.
     pub fn header_place_name(&self, header: u16, place: Place) -> String {
         let declared = &self.headers[usize::from(header)];
         let inside = |f: &&HeaderField| (f.offset..f.offset + u16::from(f.width)).contains(&place.offset);
         let field = declared.fields.iter().find(inside);
-        field.map_or(declared.name.clone(), |field| format!("{}.{}", declared.name, field.name))
+        let Some(field) = field else { return declared.name.clone() };
+        let name = format!("{}.{}", declared.name, field.name);
+        // Bits of a field count from its least significant, those of a header from its first.
+        let (end, upto) = (field.offset + u16::from(field.width), place.offset + u16::from(place.width));
+        match end.checked_sub(upto) {
+            Some(low) if place.width < field.width => format!("{name}[{low}..{}]", low + u16::from(place.width)),
+            _ => name,
+        }
     }
 }

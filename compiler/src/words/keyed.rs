@@ -2,12 +2,14 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::{mac, number, port};
+use super::{computed, mac, number, port, table};
 use crate::field::{Field, Kind};
-use crate::hir::{KeyMatch, KeyPart, Keyed, KeyedAction, KeyedEntry, MatchKind, Param, PortId, Program, Space};
+use crate::hir::{
+    KeyMatch, KeyPart, Keyed, KeyedAction, KeyedEntry, Learn, MatchKind, Param, PortId, Program, Space, Value,
+};
 
 /// A value of a kind; ports are OpenFlow numbers.
-fn of_kind(program: &Program, kind: Kind, value: u128) -> String {
+pub(super) fn of_kind(program: &Program, kind: Kind, value: u128) -> String {
     match kind {
         Kind::Mac => mac(value),
         Kind::Ipv4 => Ipv4Addr::from(value as u32).to_string(),
@@ -74,6 +76,15 @@ pub fn taken(program: &Program, keyed: &Keyed, action: usize, args: &[u128]) -> 
     let Some(action) = keyed.actions.get(action) else { return "?".to_string() };
     let args = action.params.iter().zip(args).map(|(p, arg)| format!("{} = {}", p.name, param(program, p, *arg)));
     with_args(&action.name, &args.collect::<Vec<_>>())
+}
+
+/// A `learn`: `learn addresses(eth.src) => to(in_port)`.
+pub(super) fn learn(program: &Program, learn: &Learn) -> String {
+    let all = |values: &[Value]| values.iter().map(|value| computed(program, value)).collect::<Vec<_>>();
+    let actions = program.table(learn.table).keyed.as_ref().map_or(&[][..], |keyed| &keyed.actions);
+    let action = actions.get(usize::from(learn.action)).map_or("?", |action| action.name.as_str());
+    let key = with_args(table(program, learn.table), &all(&learn.key));
+    format!("learn {key} => {}", with_args(action, &all(&learn.args)))
 }
 
 fn with_args(name: &str, args: &[impl AsRef<str>]) -> String {
