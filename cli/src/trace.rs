@@ -229,8 +229,12 @@ impl Telling<'_> {
                 self.action(format!("ct({asked}): {came}"));
             }
             Event::CtClear => self.action("ct_clear"),
-            Event::Reshape(name, 0) => self.action(format!("{name}: the frame is as long as before")),
-            Event::Reshape(name, more) => self.action(format!("{name}: {more:+} bytes")),
+            Event::Reshape { action, header, values, more } => {
+                let what = reshaped(&loaded.program, action, header, &values);
+                let same =
+                    if action == "dec_mpls_ttl" { "the packet has no label" } else { "the frame is as long as before" };
+                self.action(if more == 0 { format!("{what}: {same}") } else { format!("{what}: {more:+} bytes") });
+            }
             Event::Clone => {
                 self.action("clone");
                 self.clones.push(self.at);
@@ -293,6 +297,24 @@ impl Telling<'_> {
             false => self.action(format!("{name} = {} (was {})", show(after), show(before))),
         }
     }
+}
+
+/// An action that changes the headers, with what it wrote: `push chain(path = 2)`.
+fn reshaped(program: &Program, action: &str, header: Option<u16>, values: &[(Place, u128)]) -> String {
+    let name = header.and_then(|header| program.headers.get(usize::from(header))).map(|header| header.name.as_str());
+    let name = name.filter(|name| !action.ends_with(name));
+    let mut text = action.to_string() + &name.map_or(String::new(), |name| format!(" {name}"));
+    let one = |(place, value): &(Place, u128)| {
+        let (field, value) = (words::place(program, *place), words::value(program, *place, *value));
+        // In `push` the header is named already.
+        let field =
+            field.split_once('.').filter(|_| action.starts_with("push")).map_or(field.as_str(), |(_, field)| field);
+        format!("{field} = {value}")
+    };
+    if !values.is_empty() {
+        let _ = write!(text, "({})", values.iter().map(one).collect::<Vec<_>>().join(", ")); // does not fail
+    }
+    text
 }
 
 /// What became of a packet.
@@ -369,8 +391,8 @@ fn reason_why(program: &Program, rule: &Rule, atom: usize, value: u128) -> Strin
             let (text, value) = (words::cond(program, test), words::value(program, read.place, value));
             format!("{}: it is {value}", if wanted { text } else { format!("!({text})") })
         }
-        Some(Cond::Has(header)) if wanted => format!("{}: the packet has none", header.name()),
-        Some(Cond::Has(header)) => format!("!{}: the packet has one", header.name()),
+        Some(Cond::Has(header)) if wanted => format!("{}: the packet has none", program.header_name(*header)),
+        Some(Cond::Has(header)) => format!("!{}: the packet has one", program.header_name(*header)),
         Some(test) => format!("{} is {}", words::cond(program, test), !wanted),
         None => "it never holds".to_string(),
     }

@@ -232,6 +232,42 @@ fn a_trace_shows_keys_and_entries() {
     assert!(out.contains("not looked up: the packet has no tcp\n    no entry; default drop\n"), "{out}");
 }
 
+/// A program whose key is in a header of its own, which it also puts on and takes off.
+const PATHS: &str = "pipeline p { port a, b;
+    header path { id: u16, hop: ipv4 } after udp if udp.dst == 4790;
+    action on() { path.hop = 10.0.0.2; output(b); }
+    action off() { pop path; udp.dst = 53; output(b); }
+    table paths { key path.id: exact; actions on, off; default drop; entries { 7 => on(); 8 => off(); } }
+    start {
+        path && path.hop == 10.0.0.9 => drop;
+        path => goto paths;
+        ipv4 && udp.dst == 99 => encap eth(dst = 02:00:00:00:00:99) / ipv4(src = 1.1.1.1, dst = 2.2.2.2) / udp(src = 9)
+            / vxlan(vni = 77), output(b);
+        udp => push path(id = 7, hop = 10.0.0.1), udp.dst = 4790, goto paths;
+        else => drop;
+    }
+    test \"headers\" {
+        send a ipv4() / udp(dst = 53);
+        expect b where path.id == 7 && path.hop == 10.0.0.2;
+        send a ipv4() / udp(dst = 4790) / path(id = 8);
+        expect b where udp.dst == 53;
+        send a ipv4() / udp(dst = 4790) / path(id = 9);
+        expect drop(policy);
+    }
+}";
+
+#[test]
+fn headers_that_are_declared_have_their_names_everywhere() {
+    let scratch = Scratch::new("declared-names");
+    scratch.write("paths.pipe", PATHS);
+    scratch.pipec(["test", "paths.pipe"]).good();
+    let out = scratch.pipec(["trace", "--why", "paths.pipe", "a: ipv4() / udp()", "a: ipv4() / udp(dst = 99)"]).good();
+    insta::assert_snapshot!("trace_declared", out);
+    let changed = PATHS.replace("path.hop == 10.0.0.9", "path.hop == 10.0.0.8");
+    scratch.write("other.pipe", &changed);
+    insta::assert_snapshot!("diff_declared", scratch.pipec(["diff", "paths.pipe", "other.pipe"]).out);
+}
+
 #[test]
 fn entries_that_differ_are_shown() {
     let scratch = scratch("diff-entries");

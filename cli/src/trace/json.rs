@@ -95,6 +95,15 @@ fn event(loaded: &Loaded, event: &Event) -> Value {
             let name = words::place(program, place);
             json!({ "event": "set", "field": name, "value": show(value), "before": show(before), "after": show(after) })
         }
+        Event::Reshape { action, header, values, more } => {
+            let header = header.and_then(|header| program.headers.get(usize::from(header)));
+            let values = values.iter().map(|(place, value)| {
+                (words::place(program, *place), Value::String(words::value(program, *place, *value)))
+            });
+            let values: serde_json::Map<_, _> = values.collect();
+            let header = header.map(|header| &header.name);
+            json!({ "event": "reshape", "action": action, "header": header, "values": values, "longer_by": more })
+        }
         Event::DecTtl(left) => json!({ "event": "dec_ttl", "left": left }),
         Event::Ct { point, zone, view } => json!({
             "event": "ct",

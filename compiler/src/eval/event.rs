@@ -99,8 +99,17 @@ pub enum Event {
     },
     /// `ct_clear`
     CtClear,
-    /// An action that puts headers on or takes them off; by how many bytes the frame is longer now.
-    Reshape(&'static str, i64),
+    /// An action that puts headers on or takes them off.
+    Reshape {
+        /// Its name.
+        action: &'static str,
+        /// Which declared header it is about.
+        header: Option<u16>,
+        /// Fields that it wrote; of `encap`, what the outermost headers say.
+        values: Box<[(Place, u128)]>,
+        /// By how many bytes the frame is longer now.
+        more: i64,
+    },
     /// The actions of a `clone` begin.
     Clone,
     /// A `clone` is over: packet, variables and `ct.*` are back.

@@ -366,7 +366,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
     }
 
     /// What an action reads.
-    fn place(&mut self, place: Place) -> u128 {
+    pub(super) fn place(&mut self, place: Place) -> u128 {
         let headers = self.headers();
         self.read(Read { place, view: View::Action }, &headers, None)
     }

@@ -8,7 +8,7 @@ use super::headers::{Frag, Headers, be16};
 use super::machine::{Machine, Next};
 use super::write;
 use crate::field::{Field, Header};
-use crate::hir::{Action, Encap, Inside, Place, Space, Tunnel, Value};
+use crate::hir::{Action, Encap, HeaderField, Inside, Place, Space, Tunnel, Value};
 
 /// Labels of MPLS that are looked at, at the most (P8).
 const LABELS: usize = 3;
@@ -17,6 +17,7 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
     /// Does one of these actions; or else says why the packet is given up.
     pub fn shape(&mut self, action: &'a Action) -> Result<(), DropReason> {
         let before = self.burst.bytes(self.i).len() as i64;
+        let (header, mut values) = self.written(action);
         let name = match action {
             Action::Push { header, values } => {
                 self.push(*header, values)?;
@@ -71,14 +72,61 @@ impl<'a, E: Env + ?Sized> Machine<'a, E> {
             _ => return Ok(()),
         };
         let after = self.burst.bytes(self.i).len() as i64;
-        self.tell(Event::Reshape(name, after - before));
+        if let Action::Encap(_) = action {
+            values = self.outermost();
+        }
+        self.tell(Event::Reshape { action: name, header, values: values.into(), more: after - before });
         Ok(())
+    }
+
+    /// The declared header that an action is about, and the fields that it writes.
+    fn written(&mut self, action: &Action) -> (Option<u16>, Vec<(Place, u128)>) {
+        match action {
+            Action::Push { header, values } => {
+                (Some(*header), values.iter().map(|(place, value)| (*place, self.value(value))).collect())
+            }
+            Action::PushMpls { values, .. } => {
+                (None, values.iter().map(|(place, value)| (*place, self.value(value))).collect())
+            }
+            Action::PushVlan { tci, .. } => (None, vec![(Place::field(Field::VlanTci), self.value(tci))]),
+            Action::Pop { header } | Action::Decap { header, .. } => (Some(*header), vec![]),
+            _ => (None, vec![]),
+        }
+    }
+
+    /// What the headers say that stand in front of a packet now, as far as tunnels differ by it.
+    fn outermost(&mut self) -> Vec<(Place, u128)> {
+        const SHOWN: [Field; 8] = [
+            Field::EthSrc,
+            Field::EthDst,
+            Field::Ipv4Src,
+            Field::Ipv4Dst,
+            Field::Ipv6Src,
+            Field::Ipv6Dst,
+            Field::UdpSrc,
+            Field::UdpDst,
+        ];
+        let headers = self.headers();
+        let there = |field: &Field| field.header().is_some_and(|header| headers.has(header));
+        let mut places: Vec<Place> = SHOWN.into_iter().filter(there).map(Place::field).collect();
+        let program = self.program;
+        for (index, declared) in (0..).zip(&program.headers) {
+            if self.declared(index, &headers).is_some() {
+                let place = |field: &HeaderField| Place {
+                    space: Space::Header(index),
+                    offset: field.offset,
+                    width: field.width,
+                };
+                places.extend(declared.fields.iter().map(place));
+            }
+        }
+        places.into_iter().map(|place| (place, self.place(place))).collect()
     }
 
     pub fn dec_mpls_ttl(&mut self, header: u16) -> Next<'a> {
         let headers = self.headers();
         let Some((start, _)) = self.declared(header, &headers) else {
-            self.tell(Event::Reshape("dec_mpls_ttl", 0));
+            self.tell(Event::Reshape { action: "dec_mpls_ttl", header: Some(header), values: [].into(), more: 0 });
             return Next::On;
         };
         let ttl = self.burst.bytes(self.i)[start + 3];
