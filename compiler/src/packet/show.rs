@@ -2,6 +2,8 @@
 //! notation that packets are written in. In: any bytes. Out: one line. Never: a judgement; what does not parse is so many
 //! bytes.
 
+mod tunnels;
+
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -79,6 +81,7 @@ fn ethernet(rest: &mut Bytes<'_>, layers: &mut Vec<String>) {
         0x0800 => ipv4(rest, layers),
         0x86dd => ipv6(rest, layers),
         0x0806 => arp(rest, layers),
+        0x8847 | 0x8848 => tunnels::mpls(rest, layers),
         _ => {}
     }
 }
@@ -161,6 +164,9 @@ fn ended(mut text: String, proto: u8, later: bool, icmp: u8, rest: &mut Bytes<'_
         132 => format!("sctp({ports}, tag = {})", number(&head[4..8])),
         _ => format!("{}(type = {}, code = {})", if icmp == 1 { "icmp" } else { "icmpv6" }, head[0], head[1]),
     });
+    if proto == 17 {
+        tunnels::behind_udp(number(&head[2..4]), rest, layers);
+    }
 }
 
 #[cfg(test)]
@@ -196,6 +202,29 @@ mod tests {
             }
         }
         assert_eq!(show(&[1, 2, 3]), "3 bytes");
+    }
+
+    #[test]
+    fn labels_and_tunnels_are_shown_with_what_is_inside() {
+        let eth = "eth(src = 02:00:00:00:00:01, dst = 02:00:00:00:00:02";
+        let ip = "ipv4(src = 10.0.0.1, dst = 8.8.8.8, ttl = 9) / udp(src = 1, dst = 53)";
+        let outer = "ipv4(src = 1.1.1.1, dst = 2.2.2.2, ttl = 64) / udp(src = 7, dst = ";
+        for text in [
+            format!(
+                "{eth}, type = 0x8847) / mpls(label = 5, tc = 3, bos = 0, ttl = 4) / mpls(label = 6, bos = 1, ttl = 8) / {ip}"
+            ),
+            format!("{eth}) / {outer}4789) / vxlan(vni = 77) / {eth}) / {ip}"),
+            format!("{eth}) / {outer}2152) / gtpu(teid = 9) / {ip}"),
+        ] {
+            let (_, frame) = parse_packet(&mut Sources::default(), &format!("lan: {text}")).expect("a packet");
+            let shown = show(&frame);
+            assert!(shown.starts_with(&text), "{shown} is not {text}");
+            (1..frame.len()).for_each(|length| assert!(!show(&frame[..length]).is_empty()));
+        }
+    }
+
+    #[test]
+    fn nothing_is_shown_as_nothing() {
         assert_eq!(show(&[]), "");
     }
 }
