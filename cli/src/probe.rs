@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pipec_compiler::eval::Eval;
-use pipec_compiler::hir::{Cond, Program, Rule, Table, TableId};
-use pipec_compiler::source::Span;
+use pipec_compiler::expect::probe;
+use pipec_compiler::hir::{Cond, Program};
 use pipec_runtime::Engine;
 use pipec_runtime::conntrack::Config;
 use pipec_runtime::offline::Offline;
@@ -41,13 +41,7 @@ impl<'p> Probes<'p> {
 
 /// A program whose only rule has this condition.
 fn offline(program: &Program, cond: &Cond) -> Offline {
-    let span = Span::default();
-    let rule = Rule { priority: 1, cond: cond.clone(), actions: vec![], text: String::new(), span };
-    let table = Table { name: "probe".into(), rules: vec![rule], span, keyed: None };
-    let (tests, externs, groups, counters) = (vec![], vec![], vec![], vec![]);
-    let tables = vec![table];
-    let program = Program { tables, entry: TableId(0), tests, externs, groups, counters, ..program.clone() };
-    let eval = Eval::new(Arc::new(program));
+    let eval = Eval::new(Arc::new(probe(program, cond)));
     let attached = vec![true; eval.meta().ports.len()];
     let (meta, tables) = (eval.meta(), eval.tables());
     let engine = Engine::interpreter(meta, &tables, Arc::new(Interpreter(eval)));

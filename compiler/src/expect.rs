@@ -6,9 +6,18 @@
 
 use pipec_abi::DropReason;
 
-use crate::hir::{Cond, End, Expected, PortId, Program};
+use crate::hir::{Cond, End, Expected, PortId, Program, Rule, Table, TableId};
 use crate::packet::show;
 use crate::source::Span;
+
+/// A program whose only rule has this condition and does nothing: its first counter tells for how many frames it holds.
+pub fn probe(program: &Program, cond: &Cond) -> Program {
+    let span = Span::default();
+    let rule = Rule { priority: 1, cond: cond.clone(), actions: vec![], text: String::new(), span };
+    let tables = vec![Table { name: "probe".into(), rules: vec![rule], span, keyed: None }];
+    let (tests, externs, groups, counters) = (vec![], vec![], vec![], vec![]);
+    Program { tables, entry: TableId(0), tests, externs, groups, counters, ..program.clone() }
+}
 
 /// What became of one packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -18,10 +18,10 @@
 //! **Readers during a change.** A version, odd while the table changes, is compared after a look-up that found nothing.
 
 use core::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::Mutex;
 
 use crate::conntrack::hash::Secret;
-use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, spin_loop};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, lock, spin_loop, try_lock};
 
 /// Time between two writes for an address that stays where it is.
 const REFRESH_NS: u64 = 1_000_000_000;
@@ -31,8 +31,6 @@ const END: u32 = u32::MAX;
 const CHAIN: usize = 64;
 /// Entries of a port that get a second chance in one eviction, at most.
 const CHANCES: usize = 16;
-/// How often a worker tries for the lock.
-const TRIES: usize = 256;
 
 /// Addresses and their ports.
 pub struct Fdb {
@@ -199,7 +197,7 @@ impl Fdb {
 
     /// Forgets everything.
     pub fn flush(&self) {
-        self.change(&mut self.lock(), |fdb, writer| {
+        self.change(&mut lock(&self.writer), |fdb, writer| {
             for port in 0..writer.ports.len() {
                 while let Some(entry) = writer.first_of(port as u16) {
                     fdb.forget(writer, entry);
@@ -210,7 +208,7 @@ impl Fdb {
 
     /// Takes back the places of addresses that have expired; returns how many.
     pub fn sweep(&self, now_ns: u64) -> usize {
-        self.change(&mut self.lock(), |fdb, writer| {
+        self.change(&mut lock(&self.writer), |fdb, writer| {
             let all: Vec<u32> = (0..writer.ports.len() as u16).flat_map(|port| writer.of_port(port)).collect();
             let expired: Vec<u32> = all.into_iter().filter(|&entry| fdb.is_expired(entry, now_ns)).collect();
             expired.iter().for_each(|&entry| fdb.forget(writer, entry));
@@ -221,7 +219,7 @@ impl Fdb {
 
     /// All addresses that have not expired, by port, VLAN and address.
     pub fn dump(&self, now_ns: u64) -> Vec<Dump> {
-        let writer = self.lock();
+        let writer = lock(&self.writer);
         let mut dumps: Vec<Dump> = (0..writer.ports.len() as u16)
             .flat_map(|port| writer.of_port(port))
             .filter(|&entry| !self.is_expired(entry, now_ns))
@@ -243,7 +241,7 @@ impl Fdb {
 
     /// Counts since the start.
     pub fn stats(&self) -> Stats {
-        let writer = self.lock();
+        let writer = lock(&self.writer);
         Stats { current: self.entries.len() - writer.free.len(), ..writer.counts }
     }
 
@@ -295,22 +293,6 @@ impl Fdb {
         None
     }
 
-    fn lock(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The lock, if it is to be had soon.
-    fn try_lock(&self) -> Option<MutexGuard<'_, Writer>> {
-        for _ in 0..TRIES {
-            match self.writer.try_lock() {
-                Ok(writer) => return Some(writer),
-                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) => spin_loop(),
-            }
-        }
-        None
-    }
-
     /// Runs `act` while the version is odd.
     fn change<R>(&self, writer: &mut Writer, act: impl FnOnce(&Fdb, &mut Writer) -> R) -> R {
         self.version.fetch_add(1, Ordering::AcqRel);
@@ -323,7 +305,7 @@ impl Fdb {
     #[cold]
     #[inline(never)]
     fn learn_slowly(&self, head: &AtomicU32, key: u64, port: u16, now_ns: u64) {
-        let Some(mut writer) = self.try_lock() else {
+        let Some(mut writer) = try_lock(&self.writer) else {
             return;
         };
         let new = Value::new(port, now_ns);

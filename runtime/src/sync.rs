@@ -5,6 +5,27 @@
 
 pub use core::hint::spin_loop;
 pub use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// How often [`try_lock`] looks again.
+const TRIES: usize = 256;
+
+/// The lock. Not for the packet path.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The lock, if it is to be had soon.
+pub fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    for _ in 0..TRIES {
+        match mutex.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => spin_loop(),
+        }
+    }
+    None
+}
 
 /// Keeps its content on cache lines of its own (two, because processors fetch lines in pairs).
 #[repr(align(128))]

@@ -1,8 +1,7 @@
 //! The `test` blocks of a program, on an engine.
 
-use pipec_compiler::expect::{Came, judge};
-use pipec_compiler::hir::{Cond, PortId, Program, Rule, Step, Table, TableId, Test};
-use pipec_compiler::source::Span;
+use pipec_compiler::expect::{Came, judge, probe};
+use pipec_compiler::hir::{Cond, PortId, Program, Step, Test};
 use pipec_runtime::Engine;
 
 use crate::engines::{eval, offline};
@@ -40,13 +39,7 @@ fn run(program: &Program, test: &Test, engine: &Engine) -> Result<(), String> {
 
 /// Whether a condition holds for a frame: whether it matches the only rule of a program.
 pub fn holds(program: &Program, cond: &Cond, frame: &[u8]) -> bool {
-    let span = Span::default();
-    let rule = Rule { priority: 1, cond: cond.clone(), actions: vec![], text: String::new(), span };
-    let table = Table { name: "probe".into(), rules: vec![rule], span, keyed: None };
-    let (tests, externs, groups, counters) = (vec![], vec![], vec![], vec![]);
-    let tables = vec![table];
-    let program = Program { tables, entry: TableId(0), tests, externs, groups, counters, ..program.clone() };
-    let mut offline = offline(&eval(&program));
+    let mut offline = offline(&eval(&probe(program, cond)));
     offline.send(START_NS, &[(0, frame)]);
     offline.counters()[0].packets == 1
 }

@@ -11,62 +11,10 @@ use pipec_runtime::tables::TableError;
 use pipec_runtime::{Engine, pipeline};
 use pipec_tests::engines;
 
-const ROUTER: &str = r#"
-pipeline router {
-    port a, b = 7, c;
-    var vrf: u12;
-    action route(out: port, dmac: mac) { dec_ttl; eth.dst = dmac; output(out); }
-    action tag(n: u12) { vrf = n; goto fib; }
-    table interfaces {
-        key in_port: exact;
-        actions tag;
-        default tag(1);
-        size 2;
-        entries { b => tag(2); }
-    }
-    table fib {
-        key vrf: exact, ipv4.dst: lpm;
-        actions route, drop;
-        size 4;
-        entries {
-            1, 10.0.0.0/8 => route(b, 02:00:00:00:00:01);
-            1, 10.1.0.0/16 => route(c, 02:00:00:00:00:02);
-            2, 10.0.0.0/8 => route(a, 02:00:00:00:00:03);
-            2, 10.1.0.0/16 => drop;
-        }
-    }
-    start { ipv4 => goto interfaces; else => drop; }
-}
-"#;
+const ROUTER: &str = include_str!("keyed/router.pipe");
 
 /// The router as part of this crate.
-#[pipeline(source = r#"
-pipeline router {
-    port a, b = 7, c;
-    var vrf: u12;
-    action route(out: port, dmac: mac) { dec_ttl; eth.dst = dmac; output(out); }
-    action tag(n: u12) { vrf = n; goto fib; }
-    table interfaces {
-        key in_port: exact;
-        actions tag;
-        default tag(1);
-        size 2;
-        entries { b => tag(2); }
-    }
-    table fib {
-        key vrf: exact, ipv4.dst: lpm;
-        actions route, drop;
-        size 4;
-        entries {
-            1, 10.0.0.0/8 => route(b, 02:00:00:00:00:01);
-            1, 10.1.0.0/16 => route(c, 02:00:00:00:00:02);
-            2, 10.0.0.0/8 => route(a, 02:00:00:00:00:03);
-            2, 10.1.0.0/16 => drop;
-        }
-    }
-    start { ipv4 => goto interfaces; else => drop; }
-}
-"#)]
+#[pipeline(file = "tests/keyed/router.pipe")]
 pub struct Router;
 
 fn program(text: &str) -> pipec_compiler::hir::Program {

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use pipec_compiler::source::Sources;
 use pipec_runtime::Engine;
-use pipec_runtime::abi::external::{Flow, Packet};
+use pipec_runtime::abi::external::{Extern, Flow, Packet};
 use pipec_runtime::abi::{DropReason, Program};
 use pipec_runtime::inline::pipeline;
 use pipec_runtime::offline::{Offline, Outcome};
@@ -105,4 +105,28 @@ fn a_program_whose_actions_are_missing_drops() {
     let engine = all_engines().remove(2).with_externs(&[]);
     let outcomes = Offline::new(&engine).send(0, &[(0, frame(17, 60))]);
     assert_eq!(outcomes[0].drop, Some(DropReason::Policy));
+}
+
+#[test]
+fn a_packet_may_be_another_after_an_action_in_rust_of_a_called_table() {
+    const RETYPE: &str = "pipeline retype {
+        port _a, b, c;
+        extern action retype();
+        table t { ipv4 => call change, goto behind; else => drop; }
+        table change { else => retype(); }
+        table behind { arp => output(c); else => output(b); }
+    }";
+    let mut sources = Sources::default();
+    let file = sources.add("retype.pipe", RETYPE);
+    let (program, diagnostics) = pipec_compiler::front(&mut sources, file, &[]);
+    let program = program.unwrap_or_else(|| panic!("{diagnostics:?}"));
+    let externs: &[Extern] = &[|packet, _| {
+        packet.bytes_mut()[12..14].copy_from_slice(&[8, 6]);
+        Flow::Continue
+    }];
+    for engine in [engines::eval(&program), engines::jit(&program)] {
+        let outcomes = Offline::new(&engine.with_externs(externs)).send(0, &[(0, frame(17, 60))]);
+        let ports: Vec<u16> = outcomes[0].outputs.iter().map(|(port, _)| *port).collect();
+        assert_eq!(ports, [2]);
+    }
 }

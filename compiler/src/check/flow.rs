@@ -4,8 +4,8 @@
 //! what the callee lets through; `clone` puts everything back. All sets are upper bounds, so what is empty is certain.
 
 use super::states::{Outcome, States, outcome, roots};
-use crate::field::{Field, Header};
-use crate::hir::{Action, Program, Space, TableId};
+use crate::field::Header;
+use crate::hir::{Action, Program, TableId};
 
 /// What is known about a program's packets.
 #[derive(Debug)]
@@ -206,19 +206,8 @@ fn below_ip(program: &Program) -> Vec<bool> {
 /// Whether some action changes which headers packets have.
 fn reshapes(actions: &[Action]) -> bool {
     actions.iter().any(|action| match action {
-        Action::Set { place, .. } => matches!(place.space, Space::Field(Field::EthType | Field::IpProto)),
-        Action::Push { .. }
-        | Action::Pop { .. }
-        | Action::PushVlan { .. }
-        | Action::PopVlan
-        | Action::Truncate(_)
-        | Action::SetVlan { .. }
-        | Action::PushMpls { .. }
-        | Action::PopMpls { .. }
-        | Action::Encap(_)
-        | Action::Decap { .. } => true,
         Action::Clone(inner) => reshapes(inner),
-        _ => false,
+        action => action.reshapes(),
     })
 }
 

@@ -1,8 +1,8 @@
 //! Headers that a program declares, and those that it puts in front of packets. Data only; what it means stands at the head of
 //! [`hir`](super).
 
-use super::{Cond, Place, Program, Value};
-use crate::field::{Header, Kind};
+use super::{Action, Cond, Place, Program, Space, Value};
+use crate::field::{Field, Header, Kind};
 
 /// A header made of fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,6 +104,26 @@ impl Program {
         match end.checked_sub(upto) {
             Some(low) if place.width < field.width => format!("{name}[{low}..{}]", low + u16::from(place.width)),
             _ => name,
+        }
+    }
+}
+
+impl Action {
+    /// Whether it may change which headers a packet has. Of itself: not what tables that it leads to, or the actions of a clone do.
+    pub fn reshapes(&self) -> bool {
+        match self {
+            Action::Set { place, .. } => matches!(place.space, Space::Field(Field::EthType | Field::IpProto)),
+            Action::Push { .. }
+            | Action::Pop { .. }
+            | Action::PushVlan { .. }
+            | Action::PopVlan
+            | Action::Truncate(_)
+            | Action::SetVlan { .. }
+            | Action::PushMpls { .. }
+            | Action::PopMpls { .. }
+            | Action::Encap(_)
+            | Action::Decap { .. } => true,
+            _ => false,
         }
     }
 }

@@ -3,7 +3,6 @@
 use pipec_abi::ctx::{MAX_DEPTH, MAX_TABLES};
 
 use crate::describe::shape;
-use crate::field::Field;
 use crate::hir::{Action, Program, Space, TableId};
 
 /// What a list of actions does, with all it reaches.
@@ -100,6 +99,7 @@ impl Analysis {
     pub fn of(&self, actions: &[Action]) -> Effects {
         let mut all = Effects::default();
         for action in actions {
+            all.reshapes |= action.reshapes();
             match action {
                 Action::Output(_) | Action::InPort | Action::Flood | Action::All => all.emits = true,
                 Action::Normal => {
@@ -107,10 +107,7 @@ impl Analysis {
                     all.ordered = true;
                 }
                 Action::Set { place, .. } if place.space == Space::Meta => all.sets_vars = true,
-                Action::Set { place, .. } => {
-                    all.writes = true;
-                    all.reshapes |= matches!(place.space, Space::Field(Field::EthType | Field::IpProto));
-                }
+                Action::Set { .. } => all.writes = true,
                 Action::DecTtl | Action::DecMplsTtl { .. } => all.writes = true,
                 Action::Push { .. }
                 | Action::Pop { .. }
@@ -121,10 +118,7 @@ impl Analysis {
                 | Action::PushMpls { .. }
                 | Action::PopMpls { .. }
                 | Action::Encap(_)
-                | Action::Decap { .. } => {
-                    all.writes = true;
-                    all.reshapes = true;
-                }
+                | Action::Decap { .. } => all.writes = true,
                 Action::Ct(_) => {
                     all.ordered = true;
                     all.tracks = true;

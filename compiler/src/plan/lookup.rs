@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use pipec_abi::table::{self, Entry, Kind, MAX_WORDS};
+use pipec_abi::table::{self, Entry, Kind, MAX_WORDS, prefixes};
 
 use super::code::{Expr, Op, Stmt};
 use super::facts::{Facts, Known, ones, spell_out};
@@ -278,28 +278,6 @@ fn gaps(ranges: &[(u128, u128)], most: u128) -> Vec<(u128, u128)> {
     }
     gaps.extend(from.map(|start| (start, most)));
     gaps
-}
-
-/// A range as prefixes: value and mask of each.
-fn prefixes(low: u128, high: u128, width: u8) -> Vec<(u128, u128)> {
-    let full = ones(width);
-    if low == 0 && high >= full {
-        return vec![(0, 0)];
-    }
-    let (mut prefixes, mut at) = (Vec::new(), low);
-    while at <= high {
-        // The largest block that starts here and does not reach beyond.
-        let mut size = at.trailing_zeros().min(u32::from(width) - 1);
-        while size > 0 && at + ((1u128 << size) - 1) > high {
-            size -= 1;
-        }
-        prefixes.push((at, full & !((1u128 << size) - 1)));
-        match at.checked_add(1u128 << size) {
-            Some(next) if next <= full => at = next,
-            _ => break,
-        }
-    }
-    prefixes
 }
 
 /// Where each read lies in the key; nothing if there are too many.

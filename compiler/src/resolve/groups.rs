@@ -2,10 +2,9 @@
 
 use super::Resolver;
 use super::action::{Actions, Scope};
-use super::names::Symbol;
-use crate::ast::{self, Expr, ExprKind, Name};
+use crate::ast::{self, Expr, ExprKind};
 use crate::diag::Diagnostic;
-use crate::hir::{Bucket, Group, GroupId, GroupKind, Meter, MeterUnit, PortId};
+use crate::hir::{Bucket, Group, GroupId, GroupKind, Meter, MeterUnit};
 
 /// Kinds of groups as they are written.
 const KINDS: &[(&str, GroupKind)] = &[
@@ -43,7 +42,7 @@ impl<'a> Resolver<'a> {
                 None => 1,
             };
             let watch = match &bucket.node.watch {
-                Some(name) => Some(self.watched(name)?),
+                Some(name) => Some(self.port_named(name)?),
                 None => None,
             };
             self.in_group = Some(id);
@@ -84,22 +83,6 @@ impl<'a> Resolver<'a> {
             _ => return Some(()),
         }
         None
-    }
-
-    fn watched(&mut self, name: &Name) -> Option<PortId> {
-        match self.names.symbol(&name.node) {
-            Some(Some(Symbol::Port(port))) => Some(port),
-            Some(None) => None,
-            Some(Some(symbol)) => {
-                let message = format!("`{}` is a {}, not a port", name.node, symbol.what());
-                self.error("wrong-kind", message, name.span, "expected a port");
-                None
-            }
-            None => {
-                self.names.unknown("port", name, &mut self.diagnostics);
-                None
-            }
-        }
     }
 
     fn small(&mut self, expr: &Expr, what: &str) -> Option<u16> {

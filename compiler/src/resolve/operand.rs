@@ -25,6 +25,23 @@ pub enum Operand {
 }
 
 impl<'a> Resolver<'a> {
+    /// The port with this name, and nothing else.
+    pub fn port_named(&mut self, name: &Name) -> Option<PortId> {
+        match self.names.symbol(&name.node) {
+            Some(Some(Symbol::Port(port))) => Some(port),
+            Some(None) => None,
+            Some(Some(symbol)) => {
+                let message = format!("`{}` is a {}, not a port", name.node, symbol.what());
+                self.error("wrong-kind", message, name.span, "expected a port");
+                None
+            }
+            None => {
+                self.names.unknown("port", name, &mut self.diagnostics);
+                None
+            }
+        }
+    }
+
     pub fn port_or_param(&mut self, expr: &Expr, scope: &Scope<'a>) -> Option<Result<PortId, Bound>> {
         match &expr.node {
             ExprKind::Path(name) => {

@@ -4,7 +4,6 @@ use pipec_abi::DropReason;
 
 use super::Resolver;
 use super::marks::{ReadMark, RuleMarks};
-use super::names::Symbol;
 use crate::ast::{self, Expr, ExprKind, Like, Spanned, Step};
 use crate::diag::Diagnostic;
 use crate::field::Field;
@@ -29,7 +28,7 @@ impl<'a> Resolver<'a> {
                 Step::Send { count, port, packet } => {
                     let count = self.count(count.as_ref());
                     sent = Some(count.unwrap_or(1));
-                    let port = self.test_port(port);
+                    let port = self.port_named(port);
                     match (count, port, packet::build(packet, self)) {
                         (Some(count), Some(port), Some(frame)) => {
                             steps.push(hir::Step::Send { port, frame, count, span: step.span });
@@ -104,7 +103,7 @@ impl<'a> Resolver<'a> {
                 None => None,
             })),
             "controller" if !declared => Some(End::Port(CONTROLLER)),
-            _ => self.test_port(&expected.name).map(End::Port),
+            _ => self.port_named(&expected.name).map(End::Port),
         };
         if let (Some(End::Port(_)), Some(reason)) = (end, &expected.reason) {
             let message = "only `drop` has a reason";
@@ -169,21 +168,5 @@ impl<'a> Resolver<'a> {
             self.push(Diagnostic::error("unknown-name", message, name.span, "not a reason").help(help));
         }
         found
-    }
-
-    fn test_port(&mut self, name: &ast::Name) -> Option<PortId> {
-        match self.names.symbol(&name.node) {
-            Some(Some(Symbol::Port(port))) => Some(port),
-            Some(None) => None,
-            Some(Some(symbol)) => {
-                let message = format!("`{}` is a {}, not a port", name.node, symbol.what());
-                self.error("wrong-kind", message, name.span, "expected a port");
-                None
-            }
-            None => {
-                self.names.unknown("port", name, &mut self.diagnostics);
-                None
-            }
-        }
     }
 }

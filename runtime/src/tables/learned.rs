@@ -10,21 +10,19 @@
 //!
 //! **Readers during a change.** A version, odd while chains change, is compared after a look-up that found nothing.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::Mutex;
 
 use pipec_abi::Counter;
 use pipec_abi::table::Shape;
 
 use super::GRAIN_NS;
 use crate::conntrack::hash::Secret;
-use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, spin_loop};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, lock, spin_loop, try_lock};
 
 /// The end of a chain.
 const END: u32 = u32::MAX;
 /// Steps in a chain, at most.
 const CHAIN: usize = 64;
-/// How often a worker tries for the lock.
-const TRIES: usize = 256;
 /// Places that are looked at for one whose time is over.
 const CHANCES: usize = 16;
 
@@ -153,7 +151,7 @@ impl Learned {
         args: &[u64],
         counted: impl Fn(u32) -> Option<Counter>,
     ) {
-        let Some(mut writer) = self.try_lock() else {
+        let Some(mut writer) = try_lock(&self.writer) else {
             self.busy.fetch_add(1, Ordering::Relaxed);
             return;
         };
@@ -237,7 +235,7 @@ impl Learned {
         if self.idle_ns == 0 && self.hard_ns == 0 {
             return;
         }
-        let mut writer = self.lock();
+        let mut writer = lock(&self.writer);
         for slot in 0..self.entries.len() as u32 {
             if writer.taken[slot as usize] && self.is_over(&self.entries[slot as usize], now_ns) {
                 self.forget(&mut writer, slot);
@@ -248,7 +246,7 @@ impl Learned {
 
     /// Takes the entry with this key out; whether there was one.
     pub fn remove(&self, key: &[u64]) -> bool {
-        let mut writer = self.lock();
+        let mut writer = lock(&self.writer);
         let known = self.chain(self.head(key)).find(|slot| self.key_is(*slot, key));
         if let Some(slot) = known {
             self.forget(&mut writer, slot);
@@ -258,7 +256,7 @@ impl Learned {
 
     /// All entries whose time is not over.
     pub fn list(&self, now_ns: u64) -> Vec<Raw> {
-        let writer = self.lock();
+        let writer = lock(&self.writer);
         let slots = (0..self.entries.len() as u32).filter(|slot| writer.taken[*slot as usize]);
         let alive = slots.filter(|slot| !self.is_over(&self.entries[*slot as usize], now_ns));
         let raw = alive.map(|slot| {
@@ -274,7 +272,7 @@ impl Learned {
 
     /// Counts since the start.
     pub fn stats(&self) -> LearnedStats {
-        let writer = self.lock();
+        let writer = lock(&self.writer);
         LearnedStats {
             entries: self.entries.len() - writer.free.len(),
             learned: writer.learned,
@@ -376,22 +374,6 @@ impl Learned {
         fence(Ordering::Release);
         act();
         self.version.fetch_add(1, Ordering::Release);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The lock, if it is to be had soon.
-    fn try_lock(&self) -> Option<MutexGuard<'_, Writer>> {
-        for _ in 0..TRIES {
-            match self.writer.try_lock() {
-                Ok(writer) => return Some(writer),
-                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) => spin_loop(),
-            }
-        }
-        None
     }
 }
 
