@@ -126,6 +126,7 @@ impl Analysis {
                 Action::Extern { .. } => {
                     all.ordered = true;
                     all.writes = true;
+                    all.reshapes = true; // it may write any byte
                 }
                 Action::CtClear => all.tracks = true,
                 Action::Call { table, .. } | Action::Goto(table) => all.add(self.table(*table)),
