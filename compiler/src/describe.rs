@@ -35,6 +35,7 @@ pub fn describe(program: &Program, counters: Vec<Vec<(u32, u32)>>, points: usize
             .collect(),
         vars: u32::from(program.metadata_words),
         points: points as u32,
+        scratch: 0,
         vlan_limit: u32::from(program.options.vlan_limit),
         meters: program
             .meters

@@ -138,7 +138,8 @@ impl Engine {
         let root = tables.root();
         let version = root.version;
         let (counters, vars) = (self.meta.counters.len(), self.meta.vars as usize);
-        let mut ctx = Box::new(Ctx::new(counters, vars, root, tables.new_counters()));
+        let ctx = Ctx::new(counters, vars, root, tables.new_counters()).with_scratch(self.meta.scratch as usize);
+        let mut ctx = Box::new(ctx);
         ctx.set_externs(self.externs.clone());
         // SAFETY: promised by the caller.
         unsafe { ctx.attach(env) };

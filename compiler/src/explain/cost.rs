@@ -43,6 +43,8 @@ prices! {
     VERDICT = 1;
     /// Letting a packet wait, and taking it up again.
     SUSPEND = 8;
+    /// Putting a key aside until the burst is looked up, and taking the packet up again.
+    GATHER = 5;
     /// Calling a table, and coming back.
     CALL = 6;
     /// Finding a connection that was prepared: hashed and prefetched for the burst.
@@ -117,6 +119,8 @@ impl Range {
 pub enum Exit {
     /// The packet is done, or the table that was called.
     Done,
+    /// It waits for the look-up of a stage.
+    Gathers(u8),
     /// It waits at a point.
     Waits(u8),
 }
@@ -177,17 +181,26 @@ impl<'p> Costs<'p> {
         ways.ends
     }
 
+    /// The look-up of a stage.
+    pub fn stage(&self, stage: u8) -> Range {
+        let shape = self.plan.stages.get(usize::from(stage)).map(|stage| &self.shapes[usize::from(stage.table)]);
+        shape.map_or(Range::ZERO, |shape| Range { least: shape.least, most: shape.most })
+    }
+
     fn list(&self, stmts: &[Stmt]) -> Ways {
         let mut ways = Ways { falls: Some(Range::ZERO), ..Ways::default() };
         let mut waits = None;
         for stmt in stmts {
             let Some(so_far) = ways.falls else { break };
             if let Stmt::Suspend { point, .. } = stmt {
-                waits = Some(*point);
+                waits = Some(Exit::Waits(*point));
+            }
+            if let Stmt::Gather { stage, .. } = stmt {
+                waits = Some(Exit::Gathers(*stage));
             }
             let own = match stmt {
                 Stmt::Return(_) => {
-                    let exit = waits.map_or(Exit::Done, Exit::Waits);
+                    let exit = waits.unwrap_or(Exit::Done);
                     Ways { ends: BTreeMap::from([(exit, Range::ZERO)]), ..Ways::default() }
                 }
                 stmt => self.stmt(stmt),
@@ -252,6 +265,8 @@ impl<'p> Costs<'p> {
         match stmt {
             Stmt::Let(_, value) => expr(value),
             Stmt::Count(_) | Stmt::CountAt { .. } | Stmt::CountEntry { .. } => COUNT,
+            Stmt::Gather { key, carry, .. } => GATHER + key.iter().map(expr).sum::<u64>() + carry.len() as u64 * OP,
+            Stmt::VerdictOf(verdict) => VERDICT + expr(verdict),
             Stmt::Verdict(_) | Stmt::DropIfUnsent(_) | Stmt::Fail(_) => VERDICT,
             Stmt::Suspend { .. } => SUSPEND,
             Stmt::Ct { point: _, zone, .. } => {

@@ -19,6 +19,7 @@ use crate::hir::{Program, TableId};
 use crate::plan::Plan;
 use crate::plan::code::{Expr, Stmt};
 use crate::plan::report::{Body, Classifier, Decision, Report};
+use crate::plan::visit;
 use crate::words;
 use cost::{Costs, Exit, Range};
 use keyed::KeyedTable;
@@ -329,7 +330,7 @@ fn parts(program: &Program, plan: &Plan, report: &Report) -> Vec<Part> {
 /// The headers that code finds, outermost first.
 fn headers(code: &[Stmt]) -> Vec<&'static str> {
     let mut found = [false; 4];
-    each_expr(code, &mut |expr| match expr {
+    visit::each_in(code, &mut |expr| match expr {
         Expr::L2 => found[0] = true,
         Expr::Arp(_) => found[1] = true,
         Expr::L3(_) => found[2] = true,
@@ -338,32 +339,6 @@ fn headers(code: &[Stmt]) -> Vec<&'static str> {
     });
     let names = ["Ethernet and tags", "ARP", "IP", "transport"];
     names.into_iter().zip(found).filter(|(_, found)| *found).map(|(name, _)| name).collect()
-}
-
-/// Visits the expressions of values and tests.
-fn each_expr(code: &[Stmt], visit: &mut impl FnMut(&Expr)) {
-    for stmt in code {
-        match stmt {
-            Stmt::Let(_, value) | Stmt::SetVar { value, .. } | Stmt::Store { value, .. } => inside(value, visit),
-            Stmt::If { cond, then, otherwise } => {
-                inside(cond, visit);
-                each_expr(then, visit);
-                each_expr(otherwise, visit);
-            }
-            Stmt::Block(_, body) => each_expr(body, visit),
-            Stmt::Switch { cases, .. } => cases.iter().for_each(|case| each_expr(case, visit)),
-            Stmt::Lookup { key, .. } | Stmt::Find { key, .. } => key.iter().for_each(|part| inside(part, visit)),
-            _ => {}
-        }
-    }
-}
-
-fn inside(expr: &Expr, visit: &mut impl FnMut(&Expr)) {
-    visit(expr);
-    if let Expr::Op(_, left, right) | Expr::Guard(left, right) = expr {
-        inside(left, visit);
-        inside(right, visit);
-    }
 }
 
 /// The first thing in a point's code that has to happen in order.
@@ -394,6 +369,14 @@ fn paths(plan: &Plan, costs: &Costs<'_>) -> Vec<Path> {
     while let Some((through, range, exit)) = open.pop() {
         match exit {
             // A point may lead to a later one, never to itself.
+            Exit::Gathers(stage) if through.len() < 8 => {
+                let code = plan.stages.get(usize::from(stage)).map_or(&[][..], |stage| &stage.body);
+                for (exit, own) in costs.body(code) {
+                    let mut through = through.clone();
+                    through.push(format!("look-up {stage}"));
+                    open.push((through, range.and(costs.stage(stage)).and(own), exit));
+                }
+            }
             Exit::Waits(point) if through.len() < 8 => {
                 let code = plan.points.get(usize::from(point)).map_or(&[][..], Vec::as_slice);
                 for (exit, own) in costs.body(code) {

@@ -2,11 +2,12 @@
 //! statement by statement; every decision has been taken.
 //!
 //! ```text
-//! plan      := prefix point* function* prepare* ct_point* meta
+//! plan      := prefix stage* point* function* prepare* ct_point* meta
 //! body      := stmt*                                       runs for one packet; falling off its end is `return 0`
-//! stmt      := v = lookup(table, expr…) | switch v { stmt* … } | count n + v
+//! stage     := table body                                  the look-up of all packets that gather, then the body for each
+//! stmt      := gather(stage, expr…, v…) | v = lookup(table, expr…) | switch v { stmt* … } | count n + v
 //!            | let v = expr | if expr { stmt* } else { stmt* } | label: { stmt* } | break label | return code
-//!            | count n | verdict word | drop_if_unsent reason | suspend point prepare?
+//!            | count n | verdict word | verdict expr | drop_if_unsent reason | suspend point prepare?
 //!            | v = ct(point, zone) | ct_clear | emit port how | emit_in how | flood how | normal how
 //!            | set target high low | store(base, offset, bytes) = expr | v = dec_ttl | var[word] = expr | v = call function(in_port?)
 //!            | clear (vars, ct) | v = enter(back) | v = depth | set_depth v
@@ -15,7 +16,7 @@
 //!            | emit_to expr how | emit_part expr max_len | controller reason max_len | v = meter(n) | v = live(port)
 //!            | v = reshape what expr expr | v = encap stack | finish stack | fail_with v
 //!            | set_bits at expr offset width = high low
-//! expr      := constant | v | arg[word] | len | in_port | lookup_port | load(base, offset, bytes) | var[word] | ct part
+//! expr      := constant | v | arg[word] | found | found_arg[word] | carried[n] | row(rows, v, word) | len | in_port | lookup_port | load(base, offset, bytes) | var[word] | ct part
 //!            | l2 | l3(v) | l4(v) | arp(v) | nd(v) | expr op expr | expr cmp expr | guard(expr, expr)
 //! ```
 //!
@@ -27,12 +28,17 @@
 //! `find` looks up in a table whose entries are not the program's; `arg` is a word of the arguments of what the last `find` found,
 //! and stands nowhere but right behind it.
 //!
+//! `gather` keeps a key, and values, until all packets of the burst have come this far; then the stage's table is asked for all
+//! keys at once, and its body goes on with each packet that gathered: `found` is what its key gave, `carried` its values. A
+//! stage's packets gather in the prefix or in stages before it. `row` is a word of a table of constants, by the low 32 bits
+//! of a value.
+//!
 //! `guard(c, e)` is `e` where `c` is not 0, else 0, and `e` is not evaluated then.
 
 use pipec_abi::edit::Target;
 use pipec_abi::meta::Meta;
 use pipec_abi::reshape::{Reshape, Stack};
-use pipec_abi::{CtPoint, DropReason, Emit};
+use pipec_abi::{BURST, CtPoint, DropReason, Emit};
 
 /// A value of a body: assigned once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,6 +53,10 @@ pub struct Label(pub u32);
 pub struct Plan {
     /// Runs for every packet of a burst first.
     pub prefix: Vec<Stmt>,
+    /// Look-ups for the whole burst, behind the prefix, in order.
+    pub stages: Vec<Stage>,
+    /// Constants that rules with the same actions differ in.
+    pub rows: Vec<Rows>,
     /// Where packets resume, in order. Entry `k + 1` is `points[k]`.
     pub points: Vec<Vec<Stmt>>,
     /// Tables that are not part of the bodies above.
@@ -69,6 +79,64 @@ pub struct Plan {
     pub stacks: Vec<Stack>,
     /// Frames may begin elsewhere after some statements.
     pub reshapes: bool,
+}
+
+/// A look-up of all packets that gather for it, and what they do then.
+#[derive(Clone, Debug, Default)]
+pub struct Stage {
+    /// The table.
+    pub table: u16,
+    /// It is an open one, whose entries have so many words of arguments.
+    pub open: Option<u8>,
+    /// Words of a key.
+    pub width: u8,
+    /// Values that each packet keeps.
+    pub carried: u16,
+    /// Its first word of the scratch.
+    pub at: u32,
+    /// What follows the look-up.
+    pub body: Vec<Stmt>,
+}
+
+impl Stage {
+    /// The numbers of its packets, a word each.
+    pub fn lanes(&self) -> u32 {
+        self.at
+    }
+
+    /// Its keys, one behind the other.
+    pub fn keys(&self) -> u32 {
+        self.at + BURST as u32
+    }
+
+    /// What is found, a word a packet.
+    pub fn found(&self) -> u32 {
+        self.keys() + BURST as u32 * u32::from(self.width)
+    }
+
+    /// Arguments of what is found: for each word a row with a place for each packet.
+    pub fn args(&self) -> u32 {
+        self.found() + BURST as u32
+    }
+
+    /// Values that packets keep, in the same way.
+    pub fn kept(&self) -> u32 {
+        self.args() + BURST as u32 * u32::from(self.open.unwrap_or(0))
+    }
+
+    /// The word behind it.
+    pub fn end(&self) -> u32 {
+        self.kept() + BURST as u32 * u32::from(self.carried)
+    }
+}
+
+/// A table of constants: rows of words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// Words of a row.
+    pub stride: usize,
+    /// All rows.
+    pub words: Vec<u64>,
 }
 
 /// An action in Rust.
@@ -125,6 +193,12 @@ pub enum Stmt {
         table: u16,
         key: Vec<Expr>,
     },
+    /// The packet waits until all of the burst can be looked up at once, with its key and these values.
+    Gather {
+        stage: u8,
+        key: Vec<Expr>,
+        carry: Vec<Value>,
+    },
     /// One of several lists by the upper 32 bits of a value, counted from 0; the last for all that are beyond.
     Switch {
         value: Value,
@@ -132,6 +206,8 @@ pub enum Stmt {
     },
     /// Sets the verdict, as a word.
     Verdict(u16),
+    /// Sets the verdict to a word that is known when the packet runs.
+    VerdictOf(Expr),
     DropIfUnsent(DropReason),
     /// The packet waits at a point; it is prepared with the set, if there is one.
     Suspend {
@@ -347,6 +423,20 @@ pub enum Expr {
     Guard(Box<Expr>, Box<Expr>),
     /// A word of the arguments of the entry that was found last.
     Arg(u16),
+    /// Of the stage whose body this is: what was found.
+    Found,
+    /// Of the stage whose body this is: a word of the arguments of what was found.
+    FoundArg(u16),
+    /// Of the stage whose body this is: a value that the packet kept.
+    Carried(u16),
+    /// A word of a row of constants, by the low 32 bits of a value.
+    Row {
+        rows: u16,
+        at: Value,
+        /// Words of a row.
+        stride: u16,
+        word: u16,
+    },
 }
 
 impl Expr {

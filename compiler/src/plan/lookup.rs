@@ -4,13 +4,14 @@
 //! mask and a value over a key of words; a rule that would need too many keeps the whole table a chain. Rules with the same
 //! actions are one case of the code behind the look-up.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use pipec_abi::table::{self, Entry, Kind, MAX_WORDS, prefixes};
 
-use super::code::{Expr, Op, Stmt};
+use super::alike::Alike;
+use super::code::{Expr, Op, Rows, Stmt, Value};
 use super::facts::{Facts, Known, ones, spell_out};
-use super::lower::{Lower, State};
+use super::lower::{Ask, Lower, State};
 use super::matching::Open;
 use super::report::Classifier;
 use crate::hir::{Cond, Match, Read};
@@ -29,6 +30,9 @@ const MAX_CASES: usize = 4096;
 /// A conjunction of tests that are all masks.
 type Masks = Vec<(Read, u128, u128)>;
 
+/// Rules by number, each as alternatives of masks.
+type Spelled = Vec<(usize, Vec<Masks>)>;
+
 /// Where a read lies in the key: first bit of its lowest word, and its width.
 struct Slot {
     read: Read,
@@ -36,7 +40,7 @@ struct Slot {
     shift: u32,
 }
 
-impl Lower<'_> {
+impl<'p> Lower<'p> {
     /// Makes a table a look-up, if it is one with many rules that can be spelled out as entries.
     /// Else says why not.
     pub(super) fn lookup(
@@ -51,23 +55,18 @@ impl Lower<'_> {
             return Err(format!("it has {} rules, and a look-up pays from {MIN_RULES} on", rules.len()));
         }
         let mut state = state.clone();
-        let guard = shared_tests(rules, &state.facts);
-        let mut inside_facts = state.facts.clone();
-        for (read, value, mask) in &guard {
-            let atom = super::facts::Atom { read: *read, test: Match::Masked { value: *value, mask: *mask } };
-            inside_facts.learn(&atom, true);
-        }
-        let too_many = || format!("a rule would become more than {MAX_ENTRIES} entries");
-        let spelled = spell_rules(rules, &inside_facts).ok_or_else(too_many)?;
+        let (guard, facts, spelled) = self.spelled(rules, &state)?;
         let slots = layout(&spelled).ok_or_else(|| format!("its key would have more than {MAX_WORDS} words"))?;
-        let too_many = || format!("its rules do more than {MAX_CASES} different things");
-        let cases = self.cases(&spelled, &state).ok_or_else(too_many)?;
+        let alike = self.alike_of(&state, self.ends_by_verdict(&state));
+        if alike.cases.len() > MAX_CASES {
+            return Err(format!("its rules do more than {MAX_CASES} different things"));
+        }
         let mut rejected = rejected.to_vec();
         rejected.extend(why_not(&spelled, &slots));
         let lookup = Classifier::Lookup { table: self.tables.len() as u16, guard: guard.len() as u32 };
         self.decide(state.table, open, rejected, lookup);
         // What all rules test, as code; a packet that fails it misses.
-        let miss = self.rules_of(&state).len();
+        let always = always(rules, &state.facts).unwrap_or(self.rules_of(&state).len());
         for (read, value, mask) in guard {
             let test = Match::Masked { value, mask };
             let holds = self.site(&mut state, out).test(&read, &test);
@@ -75,41 +74,43 @@ impl Lower<'_> {
             let mut without = state.clone();
             let atom = super::facts::Atom { read, test };
             without.facts.learn(&atom, false);
-            state.facts.learn(&atom, true);
-            self.take(miss, without, &mut otherwise);
+            self.take(always, without, &mut otherwise);
             out.push(Stmt::If { cond: holds.with(Op::Eq, 0), then: otherwise, otherwise: vec![] });
         }
-        self.emit_lookup(&spelled, &slots, cases, state, out);
+        // Where they hold, an earlier rule may always hold.
+        let miss = self::always(rules, &facts).unwrap_or(always);
+        state.facts = facts;
+        self.emit_lookup(&spelled, &slots, alike, miss, state, out);
         Ok(())
     }
 
-    /// Rules by their actions: for each case its first rule, and for each rule its case.
-    fn cases(&self, spelled: &[(usize, Vec<Masks>)], state: &State) -> Option<(Vec<usize>, HashMap<usize, usize>)> {
-        let rules = self.rules_of(state);
-        let (mut first, mut case_of, mut known) = (Vec::new(), HashMap::new(), HashMap::new());
-        for (rule, _) in spelled {
-            let actions = format!("{:?}", rules[*rule].actions);
-            let case = *known.entry(actions).or_insert_with(|| {
-                first.push(*rule);
-                first.len() - 1
-            });
-            case_of.insert(*rule, case);
+    /// The tests that all rules share but one behind them that always holds, what is known where they hold, and what is left
+    /// of the rules as masks, without the one that always holds.
+    fn spelled(&self, rules: &[Open], state: &State) -> Result<(Masks, Facts, Spelled), String> {
+        let guard = shared_tests(rules, &state.facts);
+        let mut facts = state.facts.clone();
+        for (read, value, mask) in &guard {
+            let atom = super::facts::Atom { read: *read, test: Match::Masked { value: *value, mask: *mask } };
+            facts.learn(&atom, true);
         }
-        (first.len() <= MAX_CASES).then_some((first, case_of))
+        let spelled =
+            spell_rules(rules, &facts).ok_or_else(|| format!("a rule would become more than {MAX_ENTRIES} entries"))?;
+        Ok((guard, facts, spelled))
     }
 
     fn emit_lookup(
         &mut self,
         spelled: &[(usize, Vec<Masks>)],
         slots: &[Slot],
-        (first, case_of): (Vec<usize>, HashMap<usize, usize>),
+        alike: &'p Alike,
+        miss: usize,
         mut state: State,
         out: &mut Vec<Stmt>,
     ) {
         let width = slots.iter().map(|s| s.word + words(&s.read)).max().unwrap_or(1);
         let mut entries = Vec::new();
         for (rule, masks) in spelled {
-            let value = (case_of[rule] as u64) << 32 | *rule as u64;
+            let value = (alike.case_of[*rule] as u64) << 32 | *rule as u64;
             entries.extend(masks.iter().map(|masks| entry(masks, slots, width, value)));
         }
         let kind = choose(&entries, slots);
@@ -124,21 +125,66 @@ impl Lower<'_> {
                 key[slot.word + 1] = wide.high;
             }
         }
-        let result = self.fresh.value();
-        out.push(Stmt::Lookup { result, table, key });
+        let used = spelled.iter().map(|(rule, _)| alike.case_of[*rule]).collect::<BTreeSet<usize>>();
+        self.look_up(Ask { table, open: None }, key, state, out, move |lower, state, found, _, out| {
+            lower.found(alike, &used, miss, found, state, out);
+        });
+    }
+
+    /// Goes on with what was found.
+    fn found(
+        &mut self,
+        alike: &'p Alike,
+        used: &BTreeSet<usize>,
+        miss: usize,
+        found: Value,
+        mut state: State,
+        out: &mut Vec<Stmt>,
+    ) {
         let base = self.counters_of(&state);
+        let rows = (alike.rows.stride > 0).then(|| self.rows_of(&alike.rows));
+        state.taken.clear();
+        // What misses may do the same as what is found.
+        let same = alike.case_of.get(miss).filter(|case| used.len() == 1 && used.contains(case));
+        if let Some(case) = same {
+            // Its number where nothing was found, else that of the rule.
+            let (low, rule) = (self.fresh.value(), self.fresh.value());
+            out.push(Stmt::Let(low, Expr::Value(found).with(Op::And, 0xffff_ffff)));
+            let is_rule = Expr::Value(low).with(Op::Lt, alike.case_of.len() as u64);
+            let behind = Expr::Value(low).with(Op::Sub, miss as u64).op(Op::Mul, is_rule).with(Op::Add, miss as u64);
+            out.push(Stmt::Let(rule, behind));
+            out.push(Stmt::CountAt { base, place: rule });
+            return self.take_case(&alike.cases[*case], rows.map(|rows| (rows, rule)), state, out);
+        }
         let mut arms = Vec::new();
-        for rule in first {
+        for (number, case) in alike.cases.iter().enumerate() {
             let mut arm = Vec::new();
-            self.take_counted(rule, base, result, state.clone(), &mut arm);
+            if used.contains(&number) {
+                arm.push(Stmt::CountAt { base, place: found });
+                self.take_case(case, rows.map(|rows| (rows, found)), state.clone(), &mut arm);
+            }
             arms.push(arm);
         }
-        let mut missed = Vec::new();
-        let miss = self.rules_of(&state).len();
-        self.take(miss, state, &mut missed);
+        let mut missed = vec![Stmt::Count(base + miss as u32)];
+        self.take_uncounted(miss, state, &mut missed);
         arms.push(missed);
-        out.push(Stmt::Switch { value: result, cases: arms });
+        out.push(Stmt::Switch { value: found, cases: arms });
     }
+
+    /// The number of a table of constants, which may be at several places.
+    fn rows_of(&mut self, rows: &Rows) -> u16 {
+        let known = self.rows.iter().position(|known| known == rows);
+        let number = known.unwrap_or_else(|| {
+            self.rows.push(rows.clone());
+            self.rows.len() - 1
+        });
+        number as u16
+    }
+}
+
+/// The rule that always holds, which other rules stand before.
+fn always(rules: &[Open], facts: &Facts) -> Option<usize> {
+    rules.iter().find(|(_, cond)| matches!(facts.simplify(cond), Known::True)).map(|(rule, _)| *rule)
 }
 
 /// Words of a key that a read takes.
@@ -150,7 +196,11 @@ fn words(read: &Read) -> usize {
 fn shared_tests(rules: &[Open], facts: &Facts) -> Masks {
     let mut shared: Option<Masks> = None;
     for (_, cond) in rules {
-        let Known::Open(cond) = facts.simplify(cond) else { continue };
+        let cond = match facts.simplify(cond) {
+            Known::Open(cond) => cond,
+            Known::True => break,
+            Known::False => continue,
+        };
         let own = conjuncts(&cond);
         shared = Some(match shared {
             None => own,
@@ -172,16 +222,13 @@ fn conjuncts(cond: &Cond) -> Masks {
     }
 }
 
-/// The rules as alternatives of masks, under the facts; nothing if one has too many.
-fn spell_rules(rules: &[Open], facts: &Facts) -> Option<Vec<(usize, Vec<Masks>)>> {
+/// The rules before one that always holds as alternatives of masks, under the facts; nothing if one has too many.
+fn spell_rules(rules: &[Open], facts: &Facts) -> Option<Spelled> {
     let mut spelled = Vec::with_capacity(rules.len());
     for (rule, cond) in rules {
         match facts.simplify(cond) {
             Known::False => {}
-            Known::True => {
-                spelled.push((*rule, vec![Vec::new()]));
-                break;
-            }
+            Known::True => break,
             Known::Open(cond) => {
                 let alternatives = alternatives(&cond, true)?;
                 spelled.push((*rule, alternatives));

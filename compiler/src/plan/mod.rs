@@ -9,9 +9,11 @@
 //! | [`facts`] | what is known on a path, so that nothing is tested twice |
 //! | [`values`] | how a field is read, and when a value at hand serves; `numbers`: those of ports, [`declared`]: of headers that the program declares |
 //! | [`matching`] | whether a table is a tree of tests, a chain, or a look-up in data ([`lookup`]) |
+//! | [`alike`] | which rules are one piece of code, with their constants as data |
 //! | [`report`] | nothing: it keeps what was decided, and why |
 //! | [`lower`] | prefix, points and functions; the order of tests; copies or shares of outputs |
 
+mod alike;
 pub mod analysis;
 pub mod code;
 mod declared;
@@ -22,6 +24,7 @@ mod matching;
 mod numbers;
 pub mod report;
 pub mod values;
+pub mod visit;
 
 pub use code::Plan;
 pub use report::Report;

@@ -7,7 +7,7 @@ use crate::edit::{self, Target, Ttl};
 use crate::external::Flow;
 use crate::header::{self, L2, L3};
 use crate::reshape::{self, Reshape, Stack};
-use crate::{Burst, CtPoint, Ctx, DropReason, Emit, Env};
+use crate::{Burst, CtPoint, Ctx, DropReason, Emit, Env, Gathered};
 
 /// Functions that compiled code calls.
 #[derive(Clone, Copy)]
@@ -44,6 +44,8 @@ pub struct CEnv {
     pub finish: extern "C" fn(&mut Burst, u32, &Stack),
     pub set_bits: extern "C" fn(&mut Burst, u32, u64, u32, u64, u64, u32),
     pub nd: extern "C" fn(&Burst, u32, u64) -> u64,
+    pub lookup_all: extern "C" fn(&mut Ctx, u32, u32, u32, u32, u32),
+    pub find_all: extern "C" fn(&mut Ctx, u32, u32, u32, u32, u32),
 }
 
 /// Byte offsets of the table's functions, for the JIT.
@@ -81,6 +83,8 @@ pub mod offset {
     pub const FINISH: usize = offset_of!(CEnv, finish);
     pub const SET_BITS: usize = offset_of!(CEnv, set_bits);
     pub const ND: usize = offset_of!(CEnv, nd);
+    pub const LOOKUP_ALL: usize = offset_of!(CEnv, lookup_all);
+    pub const FIND_ALL: usize = offset_of!(CEnv, find_all);
 }
 
 /// The table for an `Env` of type `E`.
@@ -119,6 +123,8 @@ impl<E: Env> CallTable<E> {
         finish,
         set_bits,
         nd,
+        lookup_all,
+        find_all,
     };
 }
 
@@ -288,6 +294,31 @@ extern "C" fn set_bits(burst: &mut Burst, i: u32, at: u64, shape: u32, high: u64
 
 extern "C" fn nd(burst: &Burst, i: u32, l3: u64) -> u64 {
     header::nd(burst.bytes(i as usize), L3(l3)).0
+}
+
+/// How many keys and how many words of key and of arguments each, as one number.
+pub const fn all_counts(n: u32, width: u32, args: u32) -> u32 {
+    n | width << 8 | args << 16
+}
+
+/// The meaning of [`all_counts`], beside the places of the first key and of what is found.
+fn gathered(keys: u32, found: u32, args: u32, counts: u32) -> Gathered {
+    Gathered {
+        n: (counts & 0xff) as usize,
+        width: (counts >> 8 & 0xff) as usize,
+        keys: keys as usize,
+        found: found as usize,
+        args: args as usize,
+        arg_words: (counts >> 16) as usize,
+    }
+}
+
+extern "C" fn lookup_all(ctx: &mut Ctx, table: u32, keys: u32, found: u32, args: u32, counts: u32) {
+    ctx.lookup_all(table as usize, gathered(keys, found, args, counts));
+}
+
+extern "C" fn find_all(ctx: &mut Ctx, table: u32, keys: u32, found: u32, args: u32, counts: u32) {
+    ctx.find_all(table as usize, gathered(keys, found, args, counts));
 }
 
 /// An [`Env`] that goes through the table of a context: what the code of a library is given.

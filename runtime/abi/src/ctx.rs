@@ -23,6 +23,23 @@ pub struct Counter {
     pub bytes: u64,
 }
 
+/// Where keys lie that are looked up at once, and where goes what is found: all are words of the scratch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gathered {
+    /// Keys.
+    pub n: usize,
+    /// Words of each.
+    pub width: usize,
+    /// The first key.
+    pub keys: usize,
+    /// What is found for the first; behind all keys.
+    pub found: usize,
+    /// Arguments of what is found for the first; behind that.
+    pub args: usize,
+    /// Words of arguments.
+    pub arg_words: usize,
+}
+
 /// One worker's scratch for one program.
 #[repr(C)]
 pub struct Ctx {
@@ -40,6 +57,8 @@ pub struct Ctx {
     resubmits: u32,
     /// `ct.*` of each packet.
     ct: [CtView; BURST],
+    /// Where packets gather for look-ups of the whole burst.
+    scratch: *mut u64,
     /// Arguments of the entry that was found last.
     args: [u64; MAX_ARGS],
     /// One for each place for an entry of an open table.
@@ -51,6 +70,7 @@ pub struct Ctx {
     externs: Arc<[Extern]>,
     n_counters: usize,
     n_vars: usize,
+    n_scratch: usize,
 }
 
 /// Byte offsets of a context's fields, for the JIT.
@@ -71,6 +91,8 @@ pub mod offset {
     pub const RESUBMITS: usize = offset_of!(Ctx, resubmits);
     /// `ct: [CtView; 32]`
     pub const CT: usize = offset_of!(Ctx, ct);
+    /// `scratch: *mut u64`
+    pub const SCRATCH: usize = offset_of!(Ctx, scratch);
     /// `args: [u64; MAX_ARGS]`
     pub const ARGS: usize = offset_of!(Ctx, args);
     /// `entries: *const EntryCounter`
@@ -95,13 +117,31 @@ impl Ctx {
             resubmits: 0,
             ct: [CtView::CLEAR; BURST],
             externs: Arc::new([]),
+            scratch: core::ptr::dangling_mut(),
             args: [0; MAX_ARGS],
             entries: entry_counters.as_ptr(),
             entry_counters,
             root,
             n_counters,
             n_vars,
+            n_scratch: 0,
         }
+    }
+
+    /// The context with this many words of scratch, where packets gather for look-ups of the whole burst. Allocates.
+    #[must_use]
+    pub fn with_scratch(mut self, words: usize) -> Ctx {
+        self.free_scratch();
+        self.scratch = Box::leak(vec![0u64; words].into_boxed_slice()).as_mut_ptr();
+        self.n_scratch = words;
+        self
+    }
+
+    fn free_scratch(&mut self) {
+        let scratch = core::ptr::slice_from_raw_parts_mut(self.scratch, self.n_scratch);
+        self.n_scratch = 0;
+        // SAFETY: leaked from a box of this length in `with_scratch`, or dangling and of no length.
+        drop(unsafe { Box::from_raw(scratch) });
     }
 
     /// Says which `Env` serves this context.
@@ -228,6 +268,57 @@ impl Ctx {
         self.root = root;
     }
 
+    /// The words in which packets gather for look-ups of the whole burst.
+    #[inline(always)]
+    pub fn scratch(&mut self) -> &mut [u64] {
+        // SAFETY: made in `with_scratch` with this length, freed in `drop`; `&mut self` makes it the only view.
+        unsafe { core::slice::from_raw_parts_mut(self.scratch, self.n_scratch) }
+    }
+
+    fn root_and_scratch(&mut self) -> (&Root, &mut [u64]) {
+        // SAFETY: as in `scratch`; the root lies elsewhere.
+        (&self.root, unsafe { core::slice::from_raw_parts_mut(self.scratch, self.n_scratch) })
+    }
+
+    /// Looks up the keys of all packets that have gathered: `n` keys of `width` words from word `keys` of the scratch on; what
+    /// the table says of each is put from word `found` on, which lies behind the keys.
+    pub fn lookup_all(&mut self, table: usize, Gathered { n, width, keys, found, .. }: Gathered) {
+        let (root, scratch) = self.root_and_scratch();
+        let Some((before, behind)) = scratch.split_at_mut_checked(found) else { return };
+        let (Some(keys), Some(found)) = (before.get(keys..keys + n * width), behind.get_mut(..n)) else { return };
+        match root.tables.get(table) {
+            Some(table) => {
+                for (key, found) in keys.chunks_exact(width).zip(found) {
+                    *found = table.lookup(key);
+                }
+            }
+            None => found.fill(MISS),
+        }
+    }
+
+    /// As [`Ctx::lookup_all`] for an open table: the arguments of each entry that is found are put from word `args` on, a row
+    /// of [`BURST`] for each word of arguments.
+    pub fn find_all(&mut self, table: usize, gathered: Gathered) {
+        let Gathered { n, width, keys, found, args, arg_words } = gathered;
+        let (root, scratch) = self.root_and_scratch();
+        let open = match root.tables.get(table).map(|table| &**table) {
+            Some(Table::Open(open)) => Some(open),
+            _ => None,
+        };
+        let Some((before, behind)) = scratch.split_at_mut_checked(found) else { return };
+        for k in 0..n {
+            let key = before.get(keys + k * width..keys + (k + 1) * width).unwrap_or(&[]);
+            let row = open.map_or(&[][..], |open| open.find(key));
+            let Some(place) = behind.get_mut(k) else { return };
+            *place = row.first().copied().unwrap_or(MISS);
+            for (word, arg) in row.iter().skip(1).take(arg_words).enumerate() {
+                if let Some(place) = behind.get_mut(args - found + word * BURST + k) {
+                    *place = *arg;
+                }
+            }
+        }
+    }
+
     /// The variables of packet `i`.
     #[inline(always)]
     pub fn vars(&mut self, i: usize) -> &mut [u64] {
@@ -275,6 +366,7 @@ impl Ctx {
 
 impl Drop for Ctx {
     fn drop(&mut self) {
+        self.free_scratch();
         let counters = core::ptr::slice_from_raw_parts_mut(self.counters, self.n_counters);
         // SAFETY: leaked from a box of this length in `new`.
         drop(unsafe { Box::from_raw(counters) });

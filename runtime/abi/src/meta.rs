@@ -17,6 +17,9 @@ pub struct Meta {
     pub vars: u32,
     /// Points at which a packet can be resumed: entries 1 to this number.
     pub points: u32,
+    /// Words of scratch in which packets gather for look-ups of the whole burst.
+    #[serde(default)]
+    pub scratch: u32,
     /// Names of its actions in Rust.
     #[serde(default)]
     pub externs: Vec<String>,

@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{
 use cranelift_frontend::{FunctionBuilder, Switch, Variable};
 use cranelift_jit::JITModule;
 use cranelift_module::Module;
-use pipec_abi::{Counter, CtPoint, CtView, DropReason, Verdict, burst, cenv, ctx};
+use pipec_abi::{BURST, Counter, CtPoint, CtView, DropReason, Verdict, burst, cenv, ctx};
 
 use crate::plan::Plan;
 use crate::plan::code::{Function, Label, Stmt, Value};
@@ -18,6 +18,11 @@ use crate::plan::code::{Function, Label, Stmt, Value};
 pub const TRUSTED: MemFlagsData = MemFlagsData::trusted();
 /// Bytes of packets: there.
 pub const UNALIGNED: MemFlagsData = MemFlagsData::new().with_notrap();
+
+/// A number of words as an immediate offset.
+pub fn word(words: u32) -> i32 {
+    words as i32 * 8
+}
 
 /// A byte offset as an immediate.
 pub fn imm(offset: usize) -> i32 {
@@ -34,6 +39,17 @@ pub struct Shared<'a> {
     pub ct_points: i64,
     /// Address of the headers that it puts in front of packets.
     pub stacks: i64,
+    /// Tables of constants.
+    pub rows: &'a [Box<[u64]>],
+}
+
+/// What is noted of packets for later.
+#[derive(Clone, Copy)]
+pub struct Notes<'a> {
+    /// Sets of packets that will be prepared.
+    pub sets: &'a [Variable],
+    /// How many packets have gathered for each stage.
+    pub waiting: &'a [Variable],
 }
 
 /// Where `return` leads.
@@ -58,8 +74,10 @@ pub struct Body<'a, 'f> {
     pub i: Clif,
     /// What a table's look-up is told, 64 bits.
     pub lookup_port: Clif,
-    /// Sets of packets that will be prepared.
-    pub sets: &'a [Variable],
+    /// What is noted of packets for later.
+    pub notes: Notes<'a>,
+    /// Of a stage's packet: the stage, and its place among those that gathered.
+    pub gathered: Option<(usize, Clif)>,
     /// Where `return` leads.
     pub to: Return,
     pub(super) values: HashMap<Value, Clif>,
@@ -80,7 +98,7 @@ pub fn build_table(b: &mut FunctionBuilder<'_>, shared: &Shared<'_>, function: &
     b.append_block_params_for_function_params(entry);
     b.switch_to_block(entry);
     let [ctx, burst, i, port] = [0, 1, 2, 3].map(|k| b.block_params(entry)[k]);
-    let mut body = Body::new(b, shared, ctx, burst, i, &[], Return::Caller);
+    let mut body = Body::new(b, shared, ctx, burst, i, Notes { sets: &[], waiting: &[] }, Return::Caller);
     body.lookup_port = port;
     if body.stmts(&function.body) {
         body.leave(0);
@@ -95,11 +113,11 @@ impl<'a, 'f> Body<'a, 'f> {
         ctx: Clif,
         burst: Clif,
         i: Clif,
-        sets: &'a [Variable],
+        notes: Notes<'a>,
         to: Return,
     ) -> Body<'a, 'f> {
         let (values, labels) = (HashMap::new(), HashMap::new());
-        Body { b, shared, ctx, burst, i, lookup_port: i, sets, to, values, labels }
+        Body { b, shared, ctx, burst, i, lookup_port: i, notes, gathered: None, to, values, labels }
     }
 
     /// Statements; whether control comes out behind them.
@@ -139,9 +157,15 @@ impl<'a, 'f> Body<'a, 'f> {
                 self.count(*base, Some(place));
             }
             Stmt::Lookup { result, table, key } => self.lookup(*result, *table, key),
+            Stmt::Gather { stage, key, carry } => self.gather(usize::from(*stage), key, carry),
             Stmt::Switch { value, cases } => return self.switch(*value, cases),
             Stmt::External { dropped, action, arguments } => self.external(*dropped, *action, arguments),
             Stmt::Verdict(word) => self.verdict(*word),
+            Stmt::VerdictOf(word) => {
+                let word = self.expr(word);
+                let at = self.indexed(1);
+                self.b.ins().istore16(TRUSTED, word, at, imm(burst::offset::VERDICT));
+            }
             Stmt::DropIfUnsent(reason) => self.drop_if_unsent(*reason),
             Stmt::Suspend { point, prepare } => self.suspend(*point, *prepare),
             Stmt::Ct { state, point, zone } => {
@@ -424,6 +448,59 @@ impl<'a, 'f> Body<'a, 'f> {
         self.values.insert(result, value);
     }
 
+    /// Address of the scratch.
+    pub fn scratch(&mut self) -> Clif {
+        self.b.ins().load(types::I64, TRUSTED.with_readonly(), self.ctx, imm(ctx::offset::SCRATCH))
+    }
+
+    /// Address of the scratch, so many words behind its start.
+    fn scratch_at(&mut self, words: Clif) -> Clif {
+        let scratch = self.scratch();
+        let offset = self.b.ins().ishl_imm_u(words, 3);
+        self.b.ins().iadd(scratch, offset)
+    }
+
+    fn gather(&mut self, stage: usize, key: &[crate::plan::code::Expr], carry: &[Value]) {
+        let place = &self.shared.plan.stages[stage];
+        let (lanes, keys, kept) = (place.lanes(), place.keys(), place.kept());
+        let Some(&waiting) = self.notes.waiting.get(stage) else { return };
+        let n = self.b.use_var(waiting);
+        let at = self.scratch_at(n);
+        self.b.ins().store(TRUSTED, self.i, at, word(lanes));
+        let first = self.b.ins().imul_imm_u(n, key.len() as i64);
+        let key_at = self.scratch_at(first);
+        for (part, to) in key.iter().zip(keys..) {
+            let part = self.expr(part);
+            self.b.ins().store(TRUSTED, part, key_at, word(to));
+        }
+        for (value, row) in carry.iter().zip(0..) {
+            let value = self.value(*value);
+            self.b.ins().store(TRUSTED, value, at, word(kept + row * BURST as u32));
+        }
+        let more = self.b.ins().iadd_imm_u(n, 1);
+        self.b.def_var(waiting, more);
+    }
+
+    /// A word that the stage has for its packet: from `first` on, row by row.
+    pub fn of_stage(&mut self, first: impl Fn(&crate::plan::code::Stage) -> u32, row: u16) -> Clif {
+        let Some((stage, place)) = self.gathered else { unreachable!("only a stage's body reads what was found") };
+        let at = self.scratch_at(place);
+        let offset = first(&self.shared.plan.stages[stage]) + u32::from(row) * BURST as u32;
+        self.b.ins().load(types::I64, TRUSTED, at, word(offset))
+    }
+
+    /// A word of a row of constants.
+    pub fn row(&mut self, rows: u16, at: Value, stride: u16, column: u16) -> Clif {
+        let at = self.value(at);
+        let at = self.b.ins().ireduce(types::I32, at);
+        let at = self.b.ins().uextend(types::I64, at);
+        let rows = usize::from(rows);
+        let offset = self.b.ins().imul_imm_u(at, i64::from(stride) * 8);
+        let base = self.b.ins().iconst(types::I64, self.shared.rows[rows].as_ptr() as i64);
+        let at = self.b.ins().iadd(base, offset);
+        self.b.ins().load(types::I64, TRUSTED.with_readonly(), at, word(u32::from(column)))
+    }
+
     fn external(&mut self, dropped: Value, action: u16, arguments: &[crate::plan::code::Expr]) {
         let address = self.words(arguments);
         let action = self.b.ins().iconst(types::I32, i64::from(action));
@@ -480,7 +557,7 @@ impl<'a, 'f> Body<'a, 'f> {
         let at = self.b.ins().iadd(self.burst, self.i);
         let pc = self.b.ins().iconst(types::I64, i64::from(point));
         self.b.ins().istore8(TRUSTED, pc, at, imm(burst::offset::PC));
-        if let Some(&set) = prepare.and_then(|set| self.sets.get(usize::from(set))) {
+        if let Some(&set) = prepare.and_then(|set| self.notes.sets.get(usize::from(set))) {
             let one = self.b.ins().iconst(types::I32, 1);
             let i = self.i32();
             let bit = self.b.ins().ishl(one, i);

@@ -53,7 +53,7 @@ pub struct Jit {
 }
 
 /// What code points at.
-pub type Constants = (Box<[CtPoint]>, Box<[Stack]>);
+pub type Constants = (Box<[CtPoint]>, Box<[Stack]>, Box<[Box<[u64]>]>);
 
 // SAFETY: after `finalize_definitions` the module is only held to be freed; its code is immutable.
 unsafe impl Send for Jit {}

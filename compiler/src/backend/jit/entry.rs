@@ -7,8 +7,8 @@ use cranelift_jit::JITModule;
 use cranelift_module::Module;
 use pipec_abi::{burst, cenv};
 
-use super::body::{Body, Return, Shared, TRUSTED, imm};
-use crate::plan::code::Stmt;
+use super::body::{Body, Notes, Return, Shared, TRUSTED, imm};
+use crate::plan::code::{Stage, Stmt};
 
 /// The signature of a `RunFn`: context, burst, entry.
 pub fn signature(module: &JITModule) -> Signature {
@@ -46,7 +46,16 @@ pub fn build(b: &mut FunctionBuilder<'_>, shared: &Shared<'_>) {
     for set in &sets {
         b.def_var(*set, zero);
     }
-    each_packet(b, args, |b, i, next| body(b, shared, args, i, &sets, next, &shared.plan.prefix));
+    let waiting: Vec<Variable> = shared.plan.stages.iter().map(|_| b.declare_var(types::I64)).collect();
+    let none = b.ins().iconst(types::I64, 0);
+    for stage in &waiting {
+        b.def_var(*stage, none);
+    }
+    let notes = Notes { sets: &sets, waiting: &waiting };
+    each_packet(b, args, |b, i, next| body(b, shared, args, i, notes, next, &shared.plan.prefix));
+    for k in 0..waiting.len() {
+        stage(b, shared, args, k, notes);
+    }
     for (set, zone) in sets.iter().zip(&shared.plan.prepares) {
         prepare(b, shared, args, *set, *zone);
     }
@@ -58,7 +67,7 @@ pub fn build(b: &mut FunctionBuilder<'_>, shared: &Shared<'_>) {
     for (block, stmts) in resumes.into_iter().zip(&shared.plan.points) {
         b.switch_to_block(block);
         b.set_cold_block(block);
-        each_packet(b, args, |b, i, next| body(b, shared, args, i, &[], next, stmts));
+        each_packet(b, args, |b, i, next| body(b, shared, args, i, Notes { sets: &[], waiting: &[] }, next, stmts));
         b.ins().jump(done, &[]);
     }
     b.switch_to_block(done);
@@ -71,10 +80,19 @@ fn each_packet(
     args: Args,
     make: impl FnOnce(&mut FunctionBuilder<'_>, Clif, cranelift_codegen::ir::Block),
 ) {
-    let (head, inside, next, after) = (b.create_block(), b.create_block(), b.create_block(), b.create_block());
-    let i = b.append_block_param(head, types::I64);
     let n = b.ins().load(types::I32, TRUSTED, args.burst, imm(burst::offset::N));
     let n = b.ins().uextend(types::I64, n);
+    each(b, n, make);
+}
+
+/// A loop over the numbers below `n`.
+fn each(
+    b: &mut FunctionBuilder<'_>,
+    n: Clif,
+    make: impl FnOnce(&mut FunctionBuilder<'_>, Clif, cranelift_codegen::ir::Block),
+) {
+    let (head, inside, next, after) = (b.create_block(), b.create_block(), b.create_block(), b.create_block());
+    let i = b.append_block_param(head, types::I64);
     let zero = b.ins().iconst(types::I64, 0);
     b.ins().jump(head, &[BlockArg::Value(zero)]);
     b.switch_to_block(head);
@@ -93,14 +111,42 @@ fn body(
     shared: &Shared<'_>,
     args: Args,
     i: Clif,
-    sets: &[Variable],
+    notes: Notes<'_>,
     next: cranelift_codegen::ir::Block,
     stmts: &[Stmt],
 ) {
-    let mut body = Body::new(b, shared, args.ctx, args.burst, i, sets, Return::Next(next));
+    let mut body = Body::new(b, shared, args.ctx, args.burst, i, notes, Return::Next(next));
     if body.stmts(stmts) {
         body.leave(0);
     }
+}
+
+/// The look-up of all packets that have gathered for a stage, if any, and what they do then.
+fn stage(b: &mut FunctionBuilder<'_>, shared: &Shared<'_>, args: Args, k: usize, notes: Notes<'_>) {
+    let (some, after) = (b.create_block(), b.create_block());
+    let n = b.use_var(notes.waiting[k]);
+    b.ins().brif(n, some, &[], after, &[]);
+    b.switch_to_block(some);
+    let stage = &shared.plan.stages[k];
+    let constants = [u32::from(stage.table), stage.keys(), stage.found(), stage.args()];
+    let constants = constants.map(|word| b.ins().iconst(types::I32, i64::from(word)));
+    let shape = cenv::all_counts(0, u32::from(stage.width), u32::from(stage.open.unwrap_or(0)));
+    let counts = b.ins().ireduce(types::I32, n);
+    let counts = b.ins().bor_imm_u(counts, i64::from(shape));
+    let function = if stage.open.is_some() { cenv::offset::FIND_ALL } else { cenv::offset::LOOKUP_ALL };
+    let [table, keys, found, arguments] = constants;
+    let mut body = Body::new(b, shared, args.ctx, args.burst, n, notes, Return::Next(after));
+    body.call(function, &[args.ctx, table, keys, found, arguments, counts], None);
+    each(b, n, |b, place, next| {
+        let mut body = Body::new(b, shared, args.ctx, args.burst, place, notes, Return::Next(next));
+        body.gathered = Some((k, place));
+        body.i = body.of_stage(Stage::lanes, 0);
+        if body.stmts(&stage.body) {
+            body.leave(0);
+        }
+    });
+    b.ins().jump(after, &[]);
+    b.switch_to_block(after);
 }
 
 /// `ct_prepare` for a set, unless it is empty.
@@ -110,7 +156,8 @@ fn prepare(b: &mut FunctionBuilder<'_>, shared: &Shared<'_>, args: Args, set: Va
     b.ins().brif(set, some, &[], after, &[]);
     b.switch_to_block(some);
     let zone = b.ins().iconst(types::I32, i64::from(zone));
-    let mut body = Body::new(b, shared, args.ctx, args.burst, set, &[], Return::Next(after));
+    let mut body =
+        Body::new(b, shared, args.ctx, args.burst, set, Notes { sets: &[], waiting: &[] }, Return::Next(after));
     body.call(cenv::offset::CT_PREPARE, &[args.ctx, args.burst, set, zone], None);
     body.leave(0);
     b.switch_to_block(after);
@@ -128,6 +175,6 @@ fn tail(b: &mut FunctionBuilder<'_>, shared: &Shared<'_>, args: Args, i: Clif, n
     switch.emit(b, pc, next);
     for (block, stmts) in points.into_iter().zip(&shared.plan.points) {
         b.switch_to_block(block);
-        body(b, shared, args, i, &[], next, stmts);
+        body(b, shared, args, i, Notes { sets: &[], waiting: &[] }, next, stmts);
     }
 }

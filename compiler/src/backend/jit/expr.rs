@@ -5,7 +5,7 @@ use cranelift_codegen::ir::{BlockArg, InstBuilder, Value as Clif, types};
 use pipec_abi::{CtView, burst, cenv, ctx};
 
 use super::body::{Body, TRUSTED, UNALIGNED, imm};
-use crate::plan::code::{Base, CtPart, Expr, Op};
+use crate::plan::code::{Base, CtPart, Expr, Op, Stage};
 
 impl Body<'_, '_> {
     /// The expression's value.
@@ -16,6 +16,10 @@ impl Body<'_, '_> {
             Expr::Arg(word) => {
                 self.b.ins().load(types::I64, TRUSTED, self.ctx, imm(ctx::offset::ARGS + usize::from(*word) * 8))
             }
+            Expr::Found => self.of_stage(Stage::found, 0),
+            Expr::FoundArg(word) => self.of_stage(Stage::args, *word),
+            Expr::Carried(value) => self.of_stage(Stage::kept, *value),
+            Expr::Row { rows, at, stride, word } => self.row(*rows, *at, *stride, *word),
             Expr::Len => self.frame_len(),
             Expr::InPort => {
                 let at = self.indexed(1);

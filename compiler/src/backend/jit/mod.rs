@@ -43,6 +43,7 @@ fn build(plan: &Plan, mut show: Option<&mut Show<'_>>) -> Result<Jit, Error> {
     let mut module = code::new_module()?;
     let ct_points: Box<[CtPoint]> = plan.ct_points.clone().into();
     let stacks: Box<[Stack]> = plan.stacks.clone().into();
+    let rows: Box<[Box<[u64]>]> = plan.rows.iter().map(|rows| rows.words.clone().into()).collect();
     let entry_signature = entry::signature(&module);
     let entry_id = module.declare_function("pipec_run", Linkage::Export, &entry_signature)?;
     let table_signature = body::table_signature(&module);
@@ -63,6 +64,7 @@ fn build(plan: &Plan, mut show: Option<&mut Show<'_>>) -> Result<Jit, Error> {
             tables: &callees,
             ct_points: ct_points.as_ptr() as i64,
             stacks: stacks.as_ptr() as i64,
+            rows: &rows,
         };
         match k {
             0 => entry::build(&mut builder, &shared),
@@ -80,5 +82,5 @@ fn build(plan: &Plan, mut show: Option<&mut Show<'_>>) -> Result<Jit, Error> {
         module.clear_context(&mut context);
     }
     module.finalize_definitions()?;
-    Ok(Jit::new(module, entry_id, (ct_points, stacks)))
+    Ok(Jit::new(module, entry_id, (ct_points, stacks, rows)))
 }

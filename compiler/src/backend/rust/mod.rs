@@ -19,6 +19,9 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
     let sets = plan.prepares.len();
     let vlan_limit = plan.vlan_limit;
     let prefix = stmt::body(&plan.prefix, plan);
+    let n_stages = plan.stages.len();
+    let (stage_calls, stages) = stages(plan);
+    let rows = rows(plan);
     let points: Vec<_> = plan.points.iter().map(|point| stmt::body(point, plan)).collect();
     let point_names: Vec<_> = (0..points.len()).map(|k| format_ident!("point_{k}")).collect();
     let pcs: Vec<u8> = (0..points.len()).map(|k| k as u8).collect();
@@ -74,7 +77,8 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
             use #abi::header::{self, L2, L3};
             use #abi::external::{Extern, Outcome};
             use #abi::reshape::{self, Reshape};
-            use #abi::{Burst, CtPoint, Ctx, DropReason, Emit, Env, Flow, Program, Verdict};
+            use #abi::table::constant;
+            use #abi::{Burst, CtPoint, Ctx, DropReason, Emit, Env, Flow, Gathered, Program, Verdict};
 
             impl Program for #name {
                 const META: &'static str = #meta;
@@ -85,9 +89,11 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
                     match entry {
                         0 => {
                             let mut sets = [0u32; #sets];
+                            let mut waiting = [0usize; #n_stages];
                             for i in 0..burst.len() {
-                                prefix(env, ctx, burst, i, &mut sets);
+                                prefix(env, ctx, burst, i, &mut sets, &mut waiting);
                             }
+                            #stage_calls
                             #(#prepares)*
                             #tail
                         }
@@ -100,12 +106,18 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
             const VLAN_LIMIT: u32 = #vlan_limit;
             const CT_POINTS: [CtPoint; #n_ct_points] = [#(#ct_points),*];
             #stacks
+            #rows
 
             #[inline(always)]
-            fn prefix<E: Env>(env: &mut E, ctx: &mut Ctx, burst: &mut Burst, i: usize, sets: &mut [u32; #sets]) -> u8 {
+            fn prefix<E: Env>(
+                env: &mut E, ctx: &mut Ctx, burst: &mut Burst, i: usize, sets: &mut [u32; #sets],
+                waiting: &mut [usize; #n_stages],
+            ) -> u8 {
                 #prefix
                 0
             }
+
+            #stages
 
             #(
                 #[inline(always)]
@@ -118,6 +130,55 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
             #(#functions)*
         }
     }
+}
+
+/// The look-ups of the whole burst: how they are called, and what follows each.
+fn stages(plan: &Plan) -> (TokenStream, TokenStream) {
+    let (sets, n_stages) = (plan.prepares.len(), plan.stages.len());
+    let (mut calls, mut functions) = (TokenStream::new(), TokenStream::new());
+    for (k, stage) in plan.stages.iter().enumerate() {
+        let name = format_ident!("stage_{k}");
+        let (table, width) = (usize::from(stage.table), usize::from(stage.width));
+        let [lanes, keys, found, args] =
+            [stage.lanes(), stage.keys(), stage.found(), stage.args()].map(|word| word as usize);
+        let arg_words = usize::from(stage.open.unwrap_or(0));
+        let look_up = if stage.open.is_some() { quote!(find_all) } else { quote!(lookup_all) };
+        calls.extend(quote! {
+            if waiting[#k] > 0 {
+                let n = waiting[#k];
+                ctx.#look_up(#table, Gathered {
+                    n, width: #width, keys: #keys, found: #found, args: #args, arg_words: #arg_words,
+                });
+                for place in 0..n {
+                    let i = ctx.scratch()[#lanes + place] as usize;
+                    #name(env, ctx, burst, i, place, &mut sets, &mut waiting);
+                }
+            }
+        });
+        let body = stmt::stage_body(stage, plan);
+        functions.extend(quote! {
+            #[inline(always)]
+            fn #name<E: Env>(
+                env: &mut E, ctx: &mut Ctx, burst: &mut Burst, i: usize, place: usize, sets: &mut [u32; #sets],
+                waiting: &mut [usize; #n_stages],
+            ) -> u8 {
+                #body
+                0
+            }
+        });
+    }
+    (calls, functions)
+}
+
+/// Tables of constants, as bytes: those are quick to compile.
+fn rows(plan: &Plan) -> TokenStream {
+    let rows = plan.rows.iter().enumerate().map(|(k, rows)| {
+        let name = stmt::rows_name(k as u16);
+        let bytes: Vec<u8> = rows.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let bytes = proc_macro2::Literal::byte_string(&bytes);
+        quote! { static #name: &[u8] = #bytes; }
+    });
+    quote! { #(#rows)* }
 }
 
 /// An action in Rust, which stands beside the program's type: its arguments come as words.

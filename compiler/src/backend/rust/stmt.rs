@@ -7,12 +7,42 @@ use syn::Lifetime;
 
 use super::function_name;
 use crate::plan::Plan;
-use crate::plan::code::{Base, CtPart, Expr, Label, Op, Stmt, Value};
+use crate::plan::code::{Base, CtPart, Expr, Label, Op, Stage, Stmt, Value};
 
 /// A body: its statements, in a function with `env`, `ctx`, `burst` and `i`.
 pub fn body(stmts: &[Stmt], plan: &Plan) -> TokenStream {
     let stmts = stmts.iter().map(|s| stmt(s, plan));
     quote! { #(#stmts)* }
+}
+
+/// The body of a stage: the statements behind the values it takes over.
+pub fn stage_body(stage: &Stage, plan: &Plan) -> TokenStream {
+    let of = |first: u32, row: u16| {
+        let at = (first + u32::from(row) * pipec_abi::BURST as u32) as usize;
+        quote!(ctx.scratch()[#at + place])
+    };
+    let taken = stage.body.iter().map_while(|s| match s {
+        Stmt::Let(value, Expr::Found) => Some((value, of(stage.found(), 0))),
+        Stmt::Let(value, Expr::Carried(row)) => Some((value, of(stage.kept(), *row))),
+        _ => None,
+    });
+    let taken = taken.map(|(value, word)| {
+        let value = name(*value);
+        quote! { let #value: u64 = #word; }
+    });
+    let taken: Vec<_> = taken.collect();
+    let rest = body(&stage.body[taken.len()..], plan);
+    let args = stage.args() as usize;
+    quote! {
+        const ARGS: usize = #args;
+        #(#taken)*
+        #rest
+    }
+}
+
+/// The name of a table of constants.
+pub fn rows_name(rows: u16) -> proc_macro2::Ident {
+    format_ident!("ROWS_{rows}")
 }
 
 fn name(value: Value) -> proc_macro2::Ident {
@@ -71,6 +101,30 @@ fn stmt(stmt: &Stmt, plan: &Plan) -> TokenStream {
                 let key = [#(#key),*];
                 let #result = ctx.lookup(#table, &key);
             }
+        }
+        Stmt::Gather { stage, key, carry } => {
+            let k = usize::from(*stage);
+            let place = &plan.stages[k];
+            let [lanes, keys, kept] = [place.lanes(), place.keys(), place.kept()].map(|word| word as usize);
+            let width = key.len();
+            let (words, parts): (Vec<usize>, Vec<TokenStream>) = key.iter().map(expr).enumerate().unzip();
+            let carry = carry.iter().enumerate().map(|(row, value)| {
+                let (value, row) = (name(*value), kept + row * pipec_abi::BURST);
+                quote! { scratch[#row + n] = #value; }
+            });
+            quote! {
+                let n = waiting[#k];
+                let key = [#(#parts),*];
+                let scratch = ctx.scratch();
+                scratch[#lanes + n] = i as u64;
+                #(scratch[#keys + n * #width + #words] = key[#words];)*
+                #(#carry)*
+                waiting[#k] = n + 1;
+            }
+        }
+        Stmt::VerdictOf(word) => {
+            let word = expr(word);
+            quote! { { let word = #word; burst.set_verdict(i, Verdict(word as u16)); } }
         }
         Stmt::Switch { value, cases } => {
             let value = name(*value);
@@ -289,6 +343,16 @@ fn expr(e: &Expr) -> TokenStream {
         Expr::Arg(word) => {
             let word = usize::from(*word);
             quote!(ctx.arg(#word))
+        }
+        Expr::FoundArg(word) => {
+            let row = usize::from(*word) * pipec_abi::BURST;
+            quote!(ctx.scratch()[ARGS + #row + place])
+        }
+        Expr::Found | Expr::Carried(_) => unreachable!("a stage takes these over at its start"),
+        Expr::Row { rows, at, stride, word } => {
+            let (rows, at) = (rows_name(*rows), name(*at));
+            let (stride, word) = (usize::from(*stride), usize::from(*word));
+            quote!(constant(#rows, #at as u32 as usize * #stride + #word))
         }
         Expr::Len => quote!(u64::from(burst.frame_len(i))),
         Expr::InPort => quote!(u64::from(burst.in_port(i))),

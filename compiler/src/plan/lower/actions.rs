@@ -15,7 +15,12 @@ use crate::plan::report::Copied;
 impl<'p> Lower<'p> {
     pub(super) fn actions(&mut self, actions: &'p [Action], mut state: State, out: &mut Vec<Stmt>) {
         self.spent += 1;
-        let Some((action, rest)) = actions.split_first() else { return self.end_list(state, out) };
+        let Some((action, rest)) = actions.split_first() else {
+            return match state.end_by.take() {
+                Some(verdict) => self.end_by(verdict, state, out),
+                None => self.end_list(state, out),
+            };
+        };
         let ordered = self.analysis.of(std::slice::from_ref(action)).ordered;
         // What would have to come back here after an ordered action cannot be suspended inside.
         let atomic = match action {

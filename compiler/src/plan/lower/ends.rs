@@ -4,7 +4,7 @@ use pipec_abi::{DropReason, Verdict};
 
 use super::{Emitted, End, Lower, State};
 use crate::hir::Action;
-use crate::plan::code::{Expr, Stmt};
+use crate::plan::code::{Expr, Op, Stmt};
 use crate::plan::report::Body;
 use crate::plan::values::Wide;
 
@@ -48,6 +48,15 @@ impl Lower<'_> {
     /// The list of actions is over.
     pub(super) fn end_list(&mut self, state: State, out: &mut Vec<Stmt>) {
         self.leave(state, |state| state.list_end, 0, out);
+    }
+
+    /// The packet is over: what becomes of it is data.
+    pub(super) fn end_by(&mut self, verdict: Expr, mut state: State, out: &mut Vec<Stmt>) {
+        self.count(&mut state, out);
+        let back = Verdict::drop(DropReason::InPort).0;
+        let cond = verdict.clone().op(Op::Eq, Expr::InPort);
+        out.push(Stmt::If { cond, then: vec![Stmt::Verdict(back)], otherwise: vec![Stmt::VerdictOf(verdict)] });
+        out.push(Stmt::Return(1));
     }
 
     /// The packet is over, or the clone.

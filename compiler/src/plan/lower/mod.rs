@@ -13,7 +13,10 @@ mod groups;
 mod keyed;
 mod sending;
 mod shapes;
+mod stages;
 mod writes;
+
+pub(super) use stages::Ask;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,8 +24,9 @@ use pipec_abi::reshape::Stack;
 use pipec_abi::{CtPoint, DropReason, Verdict};
 
 use self::ends::maybe;
+use super::alike::{Alike, Case, alike};
 use super::analysis::{Analysis, analyse};
-use super::code::{Expr, External, Function, Label, Op, Param, Plan, Stmt, Value};
+use super::code::{Expr, External, Function, Label, Op, Param, Plan, Rows, Stage, Stmt, Value};
 use super::facts::Facts;
 use super::report::{Body, Classifier, Decision, Report, Waits};
 use super::values::{Fresh, Site, Values, Wide};
@@ -69,7 +73,7 @@ pub(super) struct State {
     /// Why the packet is dropped if it ends now without output; not yet said at run time.
     reason: Option<DropReason>,
     /// Rules taken and not yet counted.
-    taken: Vec<(u32, u32)>,
+    pub(super) taken: Vec<(u32, u32)>,
     /// The packet may have been written since the burst began.
     written: bool,
     /// Something after the current list may write the packet.
@@ -80,6 +84,8 @@ pub(super) struct State {
     exit_end: End,
     /// Arguments of the entry by which the current list was taken.
     args: Vec<Wide>,
+    /// What becomes of the packet at the end of the current list, as a verdict, if that is data.
+    end_by: Option<Expr>,
 }
 
 impl State {
@@ -96,6 +102,10 @@ pub(super) struct Lower<'p> {
     counters: Vec<Vec<(u32, u32)>>,
     counter_ids: BTreeMap<Vec<(u32, u32)>, u32>,
     points: Vec<Vec<Stmt>>,
+    pub(super) stages: Vec<Stage>,
+    /// What each table's rules do, where they may be many: as parts of a list, and at its end.
+    alike: &'p [[Alike; 2]],
+    pub(super) rows: Vec<Rows>,
     functions: Vec<Function>,
     function_ids: HashMap<TableId, u16>,
     pending_functions: Vec<TableId>,
@@ -117,7 +127,8 @@ pub(super) struct Lower<'p> {
 
 /// Plans a program.
 pub fn lower(program: &Program) -> (Plan, Report) {
-    let ahead = Lower::new(program, false);
+    let alike = alike_rules(program);
+    let ahead = Lower::new(program, &alike, false);
     let mut why = "a packet could pass too many tables, so that they are counted".to_string();
     if !ahead.analysis.counted {
         let ahead = ahead.run();
@@ -126,12 +137,22 @@ pub fn lower(program: &Program) -> (Plan, Report) {
         }
         why = format!("packets would wait at {} points, more than {MAX_POINTS}", ahead.0.points.len());
     }
-    let (plan, report) = Lower::new(program, true).run();
+    let (plan, report) = Lower::new(program, &alike, true).run();
     (plan, Report { in_order: Some(why), ..report })
 }
 
+/// What the rules of each table do.
+fn alike_rules(program: &Program) -> Vec<[Alike; 2]> {
+    let both = |rules: &[crate::hir::Rule]| [alike(rules, false), alike(rules, true)];
+    program
+        .tables
+        .iter()
+        .map(|table| if table.keyed.is_none() { both(&table.rules) } else { Default::default() })
+        .collect()
+}
+
 impl<'p> Lower<'p> {
-    fn new(program: &'p Program, all_in_order: bool) -> Lower<'p> {
+    fn new(program: &'p Program, alike: &'p [[Alike; 2]], all_in_order: bool) -> Lower<'p> {
         Lower {
             program,
             analysis: analyse(program),
@@ -139,6 +160,9 @@ impl<'p> Lower<'p> {
             counters: vec![Vec::new(); program.counters.len()],
             counter_ids: BTreeMap::new(),
             points: Vec::new(),
+            stages: Vec::new(),
+            alike,
+            rows: Vec::new(),
             functions: Vec::new(),
             function_ids: HashMap::new(),
             pending_functions: Vec::new(),
@@ -184,12 +208,16 @@ impl<'p> Lower<'p> {
         let reshapes = (0..self.program.tables.len()).any(|t| self.analysis.table(TableId(t as u16)).reshapes);
         functions.sort_by_key(|f| self.function_ids[&self.table_by_name(&f.name)]);
         self.report.counted = self.analysis.counted;
+        let scratch = self.place_stages();
         let mut meta = describe(self.program, self.counters, self.points.len());
         meta.vars += self.waiting_args as u32;
+        meta.scratch = scratch;
         let plan = Plan {
             prefix,
             meta,
             points: self.points,
+            stages: self.stages,
+            rows: self.rows,
             functions,
             prepares: self.prepares,
             ct_points: self.ct_points,
@@ -233,6 +261,7 @@ impl<'p> Lower<'p> {
             list_end: End::Packet,
             exit_end: End::Packet,
             args: Vec::new(),
+            end_by: None,
         }
     }
 
@@ -402,12 +431,12 @@ impl<'p> Lower<'p> {
         self.rules_seen_by(true, state, out);
     }
 
-    /// The first counter of the state's table, whose rules are counted by number.
+    /// The first counter of the state's table, whose rules are counted by number; what misses, behind them.
     pub(super) fn counters_of(&mut self, state: &State) -> u32 {
         let table = u32::from(state.table.0);
         let base = self.counters.len() as u32;
         // Each place gets the rules taken before, so that they are counted with it.
-        for rule in 0..self.rules_of(state).len() as u32 {
+        for rule in 0..=self.rules_of(state).len() as u32 {
             let mut rules = state.taken.clone();
             rules.push((table, rule));
             self.counters.push(rules);
@@ -415,26 +444,60 @@ impl<'p> Lower<'p> {
         base
     }
 
-    /// Takes a rule that stands for all with its actions: the one that was found is counted, `base` and the low 32 bits of
-    /// `found` say where.
-    pub(super) fn take_counted(&mut self, rule: usize, base: u32, found: Value, mut state: State, out: &mut Vec<Stmt>) {
-        out.push(Stmt::CountAt { base, place: found });
-        state.taken.clear();
+    /// What the rules of the state's table do; `ends`: where their lists end with the packet.
+    pub(super) fn alike_of(&self, state: &State, ends: bool) -> &'p Alike {
+        &self.alike[usize::from(state.table.0)][usize::from(ends)]
+    }
+
+    /// Whether what becomes of the packet may be a constant of its rule: its list ends with it, and it has no output yet.
+    pub(super) fn ends_by_verdict(&self, state: &State) -> bool {
+        stages::ends_with_packet(state) && state.emitted == Emitted::No && !state.put_back
+    }
+
+    /// Does what several rules do, all counted already, with the constants of one of them.
+    pub(super) fn take_case(
+        &mut self,
+        case: &'p Case,
+        row: Option<(u16, Value)>,
+        mut state: State,
+        out: &mut Vec<Stmt>,
+    ) {
         self.spent += 1;
-        let program = self.program;
-        match program.table(state.table).rules[rule].actions.as_slice() {
-            [] => {
-                self.because(DropReason::Policy, &mut state);
-                self.end_list(state, out);
-            }
-            actions => self.actions(actions, state, out),
+        let mut at = 0;
+        let mut word = |lower: &mut Self, out: &mut Vec<Stmt>| {
+            let Some((rows, place)) = row else { return Expr::Const(0) };
+            let value = lower.fresh.value();
+            out.push(Stmt::Let(
+                value,
+                Expr::Row { rows, at: place, stride: lower.rows[usize::from(rows)].stride as u16, word: at },
+            ));
+            at += 1;
+            Expr::Value(value)
+        };
+        state.args.clear();
+        for words in &case.params {
+            let high = if *words == 2 { word(self, out) } else { Expr::Const(0) };
+            state.args.push(Wide { high, low: word(self, out) });
         }
+        if case.ends {
+            state.end_by = Some(word(self, out));
+        }
+        if case.actions.is_empty() && !case.ends {
+            self.because(DropReason::Policy, &mut state);
+            return self.end_list(state, out);
+        }
+        self.actions(&case.actions, state, out);
     }
 
     /// Takes a rule: counts it and does what it says.
     pub(super) fn take(&mut self, rule: usize, mut state: State, out: &mut Vec<Stmt>) {
-        self.spent += 1;
         state.taken.push((u32::from(state.table.0), rule as u32));
+        self.take_uncounted(rule, state, out);
+    }
+
+    /// Does what a rule says.
+    pub(super) fn take_uncounted(&mut self, rule: usize, mut state: State, out: &mut Vec<Stmt>) {
+        self.spent += 1;
         let program = self.program;
         let rules = &program.table(state.table).rules;
         match rules.get(rule) {

@@ -122,6 +122,13 @@ impl Table {
     }
 }
 
+/// A word of a table of constants, written as bytes; 0 behind its end.
+#[inline(always)]
+pub fn constant(words: &[u8], at: usize) -> u64 {
+    let bytes = words.get(at * 8..).and_then(|bytes| bytes.first_chunk());
+    bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
 /// A table as bytes: kind, words a key, then value, mask and key of each entry.
 pub fn encode(kind: Kind, width: usize, entries: &[Entry]) -> Vec<u8> {
     let mut words = vec![kind as u64, width as u64];
