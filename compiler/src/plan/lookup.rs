@@ -355,7 +355,7 @@ fn layout(spelled: &[(usize, Vec<Masks>)]) -> Option<Vec<Slot>> {
 }
 
 fn entry(masks: &Masks, slots: &[Slot], width: usize, value: u64) -> Entry {
-    let mut entry = Entry { mask: vec![0; width], key: vec![0; width], value };
+    let mut entry = Entry { mask: vec![0; width], key: vec![0; width], ranges: vec![], value };
     for (read, value, mask) in masks {
         for slot in slots.iter().filter(|slot| slot.read == *read) {
             entry.mask[slot.word] |= (*mask as u64) << slot.shift;
@@ -414,7 +414,7 @@ fn why_not(spelled: &[(usize, Vec<Masks>)], slots: &[Slot]) -> Vec<(&'static str
             let why = "prefixes of one field are a trie, one to three loads whatever their lengths";
             rejected.push(("tuple-space", why.to_string()));
         }
-        Kind::Open => {} // is not chosen: its entries are not rules
+        _ => {} // not chosen: entries of open tables are not rules
     }
     rejected
 }

@@ -50,8 +50,9 @@ impl BitVector {
     }
 
     /// Builds the vectors.
-    pub fn new(width: usize, entries: &[Entry]) -> BitVector {
-        let mut sorted: Vec<&Entry> = entries.iter().collect();
+    pub fn new(width: usize, entries: &[Entry], _seed: u64) -> BitVector {
+        let spelled: Vec<Entry> = entries.iter().flat_map(Entry::spelled).collect();
+        let mut sorted: Vec<&Entry> = spelled.iter().collect();
         sorted.sort_by_key(|e| e.value & 0xffff_ffff);
         let words = sorted.len().div_ceil(64);
         let mut table = BitVector { pieces: vec![], summary: words.div_ceil(64), values: vec![] };
@@ -81,6 +82,22 @@ impl BitVector {
         } else {
             self.lookup_of::<MAX_PIECES>(key)
         }
+    }
+
+    /// The same for a burst.
+    #[inline]
+    pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
+        super::one_by_one(keys, found, |key| self.lookup(key));
+    }
+
+    /// Lines that a look-up reads at the most: each word of each piece, and its class.
+    pub fn worst_probes(&self) -> u32 {
+        (self.pieces.len() * (1 + self.summary + self.values.len().div_ceil(64))) as u32 + 1
+    }
+
+    /// Lines that the look-up of a key reads, or more.
+    pub fn probes(&self, _key: &[u64]) -> u32 {
+        self.worst_probes()
     }
 
     #[inline(always)]

@@ -26,7 +26,7 @@ pub struct Lpm {
 
 impl Lpm {
     /// Builds the trie. Entries are prefixes of the first word's lower 32 bits.
-    pub fn new(entries: &[Entry]) -> Lpm {
+    pub fn new(_width: usize, entries: &[Entry], _seed: u64) -> Lpm {
         let mut lpm = Lpm { root: vec![NOTHING; 1 << 16], blocks: Vec::new(), values: Vec::new() };
         // Shorter first, so that longer ones lie on top; of equals the first entry last.
         let mut sorted: Vec<&Entry> = entries.iter().collect();
@@ -80,7 +80,8 @@ impl Lpm {
 
     /// The value of the longest prefix of `key`, or [`MISS`].
     #[inline(always)]
-    pub fn lookup(&self, key: u32) -> u64 {
+    pub fn lookup(&self, key: &[u64]) -> u64 {
+        let key = key.first().copied().unwrap_or(0) as u32;
         let mut node = self.root[(key >> 16) as usize & 0xffff];
         if node & LEADS != 0 {
             node = self.under(node, key >> 8);
@@ -89,6 +90,22 @@ impl Lpm {
             }
         }
         self.values.get(node as usize).copied().unwrap_or(MISS)
+    }
+
+    /// The same for a burst.
+    #[inline]
+    pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
+        super::one_by_one(keys, found, |key| self.lookup(key));
+    }
+
+    /// Lines that a look-up reads at the most.
+    pub fn worst_probes(&self) -> u32 {
+        4
+    }
+
+    /// Lines that the look-up of a key reads, or more.
+    pub fn probes(&self, _key: &[u64]) -> u32 {
+        4
     }
 
     #[inline(always)]

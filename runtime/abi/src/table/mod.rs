@@ -16,6 +16,7 @@
 //! A value's low 32 bits are the place of the entry among all (lower is first), the high ones what the program makes of it.
 
 mod bit_vector;
+mod entry;
 mod lpm;
 mod open;
 mod root;
@@ -23,8 +24,9 @@ pub mod shape;
 mod tuple_space;
 
 pub use bit_vector::BitVector;
+pub use entry::{Entry, Range, encode, prefixes};
 pub use lpm::Lpm;
-pub use open::{Open, OpenEntry, Structure, prefixes};
+pub use open::{Open, OpenEntry, Structure};
 pub use root::{EntryCounter, Root};
 pub use shape::{KeyMatch, MAX_ARGS, MatchKind, Part, Shape};
 pub use tuple_space::TupleSpace;
@@ -33,6 +35,8 @@ pub use tuple_space::TupleSpace;
 pub const MISS: u64 = u64::MAX;
 /// Words of a key at the most.
 pub const MAX_WORDS: usize = 12;
+/// Keys of a burst at the most.
+pub const BURST: usize = 32;
 
 /// Which structure a table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,17 +50,16 @@ pub enum Kind {
     BitVector = 2,
     /// [`Open`]
     Open = 3,
-}
-
-/// An entry: what of a key must be what, and the value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// Which bits are compared, a word each.
-    pub mask: Vec<u64>,
-    /// What they must be; 0 outside the mask.
-    pub key: Vec<u64>,
-    /// What a look-up gives.
-    pub value: u64,
+    /// One mask: a hash table.
+    Hash = 4,
+    /// One field of up to 16 bits: an array.
+    Index = 5,
+    /// One field in intervals.
+    Ranges = 6,
+    /// Many fields and many entries: a decision tree.
+    Tree = 7,
+    /// Prefixes of one field of up to 128 bits.
+    Lpm6 = 8,
 }
 
 /// A table, ready to be looked up.
@@ -72,52 +75,65 @@ pub enum Table {
     Open(Open),
 }
 
+/// The same of whichever structure a table is.
+macro_rules! each {
+    ($table:expr, $it:ident => $of:expr) => {
+        match $table {
+            Table::TupleSpace($it) => $of,
+            Table::Lpm($it) => $of,
+            Table::BitVector($it) => $of,
+            Table::Open($it) => $of,
+        }
+    };
+}
+
 impl Table {
     /// The value of the first entry that matches, or [`MISS`].
     #[inline(always)]
     pub fn lookup(&self, key: &[u64]) -> u64 {
-        match self {
-            Table::TupleSpace(table) => table.lookup(key),
-            Table::Lpm(table) => table.lookup(key.first().copied().unwrap_or(0) as u32),
-            Table::BitVector(table) => table.lookup(key),
-            Table::Open(table) => table.find(key).first().copied().unwrap_or(MISS),
-        }
+        each!(self, table => table.lookup(key))
+    }
+
+    /// The same for a burst: `found.len()` keys, up to [`BURST`], one behind the other in `keys`.
+    #[inline]
+    pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
+        each!(self, table => table.lookup_burst(keys, found));
     }
 
     /// Bytes that it takes, for people.
     pub fn memory(&self) -> usize {
-        match self {
-            Table::TupleSpace(table) => table.memory(),
-            Table::Lpm(table) => table.memory(),
-            Table::BitVector(table) => table.memory(),
-            Table::Open(table) => table.memory(),
-        }
+        each!(self, table => table.memory())
+    }
+
+    /// Lines of a cache that one look-up reads at the most, whatever the packet.
+    pub fn worst_probes(&self) -> u32 {
+        each!(self, table => table.worst_probes())
+    }
+
+    /// Lines of a cache that the look-up of a key reads.
+    pub fn probes(&self, key: &[u64]) -> u32 {
+        each!(self, table => table.probes(key))
     }
 
     /// Builds a table from what [`encode`] or [`Open::encode`] wrote. Other bytes give a table that matches nothing.
     pub fn decode(bytes: &[u8], seed: u64) -> Table {
-        let mut words =
-            bytes.chunks_exact(8).map(|w| u64::from_le_bytes([w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]]));
-        let kind = words.next().unwrap_or(0);
-        if kind == Kind::Open as u64 {
-            return Table::Open(Open::decode(&words.collect::<Vec<u64>>(), seed));
+        let words = bytes.chunks_exact(8).map(|w| u64::from_le_bytes([w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]]));
+        let words: Vec<u64> = words.collect();
+        if words.first() == Some(&(Kind::Open as u64)) {
+            return Table::Open(Open::decode(&words[1..], seed));
         }
-        let width = words.next().unwrap_or(1) as usize;
-        let width = width.clamp(1, MAX_WORDS);
-        let mut entries = Vec::new();
-        while let Some(value) = words.next() {
-            let mask: Vec<u64> = words.by_ref().take(width).collect();
-            let key: Vec<u64> = words.by_ref().take(width).collect();
-            if key.len() == width {
-                entries.push(Entry { mask, key, value });
-            }
-        }
-        if kind == Kind::BitVector as u64 {
-            Table::BitVector(BitVector::new(width, &entries))
-        } else if kind == Kind::Lpm as u64 {
-            Table::Lpm(Lpm::new(&entries))
-        } else {
-            Table::TupleSpace(TupleSpace::new(width, &entries, seed))
+        let (kind, width, entries) = entry::decode(&words);
+        Table::new(kind, width, &entries, seed)
+    }
+
+    /// Builds a table of the kind that has this number; of one that is not known, a tuple space.
+    pub fn new(kind: u64, width: usize, entries: &[Entry], seed: u64) -> Table {
+        const BIT_VECTOR: u64 = Kind::BitVector as u64;
+        const LPM: u64 = Kind::Lpm as u64;
+        match kind {
+            BIT_VECTOR => Table::BitVector(BitVector::new(width, entries, seed)),
+            LPM => Table::Lpm(Lpm::new(width, entries, seed)),
+            _ => Table::TupleSpace(TupleSpace::new(width, entries, seed)),
         }
     }
 }
@@ -129,126 +145,14 @@ pub fn constant(words: &[u8], at: usize) -> u64 {
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// A table as bytes: kind, words a key, then value, mask and key of each entry.
-pub fn encode(kind: Kind, width: usize, entries: &[Entry]) -> Vec<u8> {
-    let mut words = vec![kind as u64, width as u64];
-    for entry in entries {
-        words.push(entry.value);
-        words.extend(&entry.mask);
-        words.extend(&entry.key);
+/// A burst, one key after another.
+#[inline(always)]
+fn one_by_one(keys: &[u64], found: &mut [u64], lookup: impl Fn(&[u64]) -> u64) {
+    let width = keys.len() / found.len().max(1);
+    for (found, key) in found.iter_mut().zip(keys.chunks_exact(width.max(1))) {
+        *found = lookup(key);
     }
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A cheap sequence of numbers.
-    struct Numbers(u64);
-    impl Numbers {
-        fn next(&mut self) -> u64 {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            self.0
-        }
-    }
-
-    fn linear(entries: &[Entry], key: &[u64]) -> u64 {
-        let matches = |e: &&Entry| key.iter().zip(&e.mask).zip(&e.key).all(|((k, m), want)| k & m == *want);
-        entries.iter().filter(matches).map(|e| e.value).min_by_key(|v| v & 0xffff_ffff).unwrap_or(MISS)
-    }
-
-    #[test]
-    fn tuple_spaces_and_bit_vectors_are_linear_search() {
-        let mut numbers = Numbers(7);
-        for (width, n) in [(1, 0), (1, 1), (2, 50), (2, 2000), (3, 300)] {
-            let masks: Vec<Vec<u64>> =
-                (0..9).map(|_| (0..width).map(|_| numbers.next() & numbers.next() & 0xff).collect()).collect();
-            let entries: Vec<Entry> = (0..n)
-                .map(|i| {
-                    let mask = masks[(numbers.next() % 9) as usize].clone();
-                    let key = mask.iter().map(|m| numbers.next() & m).collect();
-                    Entry { mask, key, value: (numbers.next() % 4) << 32 | i }
-                })
-                .collect();
-            for kind in [Kind::TupleSpace, Kind::BitVector] {
-                let table = Table::decode(&encode(kind, width, &entries), 99);
-                for _ in 0..3000 {
-                    let key: Vec<u64> = (0..width).map(|_| numbers.next() & 0xff).collect();
-                    assert_eq!(
-                        table.lookup(&key),
-                        linear(&entries, &key),
-                        "{kind:?}: {width} words, {n} entries, {key:x?}"
-                    );
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn keys_that_are_near_entries_find_them() {
-        let mut numbers = Numbers(11);
-        for (width, n) in [(1, 40), (2, 700), (5, 200), (8, 90)] {
-            let masks: Vec<Vec<u64>> = (0..40)
-                .map(|i| {
-                    (0..width)
-                        .map(|_| {
-                            if i % 3 == 0 { u64::MAX << (numbers.next() % 64) } else { numbers.next() | numbers.next() }
-                        })
-                        .collect()
-                })
-                .collect();
-            let entries: Vec<Entry> = (0..n)
-                .map(|i| {
-                    let mask = masks[(numbers.next() % 40) as usize].clone();
-                    let key = mask.iter().map(|m| numbers.next() & m).collect();
-                    Entry { mask, key, value: i / 3 }
-                })
-                .collect();
-            let tables =
-                [Kind::TupleSpace, Kind::BitVector].map(|kind| Table::decode(&encode(kind, width, &entries), 5));
-            for _ in 0..4000 {
-                let near = &entries[(numbers.next() % n) as usize];
-                let flip = if numbers.next().is_multiple_of(2) { 0 } else { 1 << (numbers.next() % 64) };
-                let mut key: Vec<u64> = near.key.iter().zip(&near.mask).map(|(k, m)| k | numbers.next() & !m).collect();
-                key[0] ^= flip;
-                for table in &tables {
-                    assert_eq!(table.lookup(&key), linear(&entries, &key), "{width} words, {n} entries, {key:x?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn prefixes_are_linear_search() {
-        let mut numbers = Numbers(3);
-        for n in [0, 1, 5, 3000] {
-            let mut entries: Vec<Entry> = (0..n)
-                .map(|_| {
-                    let len = [0, 1, 7, 8, 9, 15, 16, 17, 20, 23, 24, 25, 31, 32][(numbers.next() % 14) as usize];
-                    let mask = if len == 0 { 0 } else { u64::from(u32::MAX << (32 - len)) };
-                    // Few high bits vary, so that prefixes nest.
-                    Entry { mask: vec![mask], key: vec![numbers.next() & 0x0303_ffff & mask], value: 0 }
-                })
-                .collect();
-            entries.sort_by_key(|e| std::cmp::Reverse(e.mask[0]));
-            entries.iter_mut().enumerate().for_each(|(i, e)| e.value = i as u64 | 5 << 32);
-            let table = Table::decode(&encode(Kind::Lpm, 1, &entries), 0);
-            for i in 0..6000u64 {
-                let key = match entries.get((i / 3) as usize % entries.len().max(1)) {
-                    Some(e) => e.key[0] + i % 3,
-                    None => numbers.next(),
-                } & 0xffff_ffff;
-                assert_eq!(table.lookup(&[key]), linear(&entries, &[key]), "{n} prefixes, {key:x}");
-            }
-        }
-    }
-
-    #[test]
-    fn bytes_of_nobody_match_nothing() {
-        assert_eq!(Table::decode(&[], 0).lookup(&[0; MAX_WORDS]), MISS);
-        assert_eq!(Table::decode(&[7; 100], 0).lookup(&[1; MAX_WORDS]), MISS);
-    }
-}
+mod tests;

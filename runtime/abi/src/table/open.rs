@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use super::shape::{KeyMatch, MatchKind, Part, Shape, ones};
-use super::{BitVector, Entry, Kind, Lpm, MISS, TupleSpace};
+use super::shape::{KeyMatch, MatchKind, Part, Shape};
+use super::{BitVector, Entry, Kind, Lpm, MISS, TupleSpace, prefixes};
 
 /// Masks of a tuple space that cost less than bit vectors.
 const FEW_MASKS: usize = 6;
@@ -135,11 +135,43 @@ impl Open {
         let place = match &self.find {
             Find::Nothing => MISS,
             Find::TupleSpace(table) => table.lookup(key),
-            Find::Lpm(table) => table.lookup(key.first().copied().unwrap_or(0) as u32),
+            Find::Lpm(table) => table.lookup(key),
             Find::BitVector(table) => table.lookup(key),
         };
         let at = (place as usize).wrapping_mul(self.stride);
         self.rows.get(at..at.wrapping_add(self.stride)).unwrap_or(&[])
+    }
+
+    /// The first word of that row, or [`MISS`].
+    #[inline]
+    pub fn lookup(&self, key: &[u64]) -> u64 {
+        self.find(key).first().copied().unwrap_or(MISS)
+    }
+
+    /// The same for a burst.
+    #[inline]
+    pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
+        super::one_by_one(keys, found, |key| self.lookup(key));
+    }
+
+    /// Lines that a look-up reads at the most, its row not counted.
+    pub fn worst_probes(&self) -> u32 {
+        match &self.find {
+            Find::Nothing => 0,
+            Find::TupleSpace(table) => table.worst_probes(),
+            Find::Lpm(table) => table.worst_probes(),
+            Find::BitVector(table) => table.worst_probes(),
+        }
+    }
+
+    /// Lines that the look-up of a key reads.
+    pub fn probes(&self, key: &[u64]) -> u32 {
+        match &self.find {
+            Find::Nothing => 0,
+            Find::TupleSpace(table) => table.probes(key),
+            Find::Lpm(table) => table.probes(key),
+            Find::BitVector(table) => table.probes(key),
+        }
     }
 
     /// The row of the first entry that wants a key and that `alive` lets pass, by trying one after another.
@@ -220,20 +252,20 @@ fn structure(shape: &Shape, entries: &[OpenEntry], seed: u64) -> Find {
     let spelled: Vec<Entry> =
         entries.iter().enumerate().flat_map(|(place, entry)| spell(shape, &entry.key, width, place as u64)).collect();
     if let [Part { width: 32, kind: MatchKind::Lpm }] = shape.parts[..] {
-        return Find::Lpm(Lpm::new(&spelled));
+        return Find::Lpm(Lpm::new(width, &spelled, seed));
     }
     let mut masks: Vec<&[u64]> = spelled.iter().map(|e| e.mask.as_slice()).collect();
     masks.sort_unstable();
     masks.dedup();
     if masks.len() > FEW_MASKS && spelled.len() <= MAX_VECTOR {
-        return Find::BitVector(BitVector::new(width, &spelled));
+        return Find::BitVector(BitVector::new(width, &spelled, seed));
     }
     Find::TupleSpace(TupleSpace::new(width, &spelled, seed))
 }
 
 /// An entry as masks over the words of a key: one for each way to take the prefixes that its ranges are made of.
 fn spell(shape: &Shape, key: &[KeyMatch], width: usize, value: u64) -> Vec<Entry> {
-    let mut all = vec![Entry { mask: vec![0; width], key: vec![0; width], value }];
+    let mut all = vec![Entry { mask: vec![0; width], key: vec![0; width], ranges: vec![], value }];
     for ((part, slot), want) in shape.parts.iter().zip(shape.slots()).zip(key) {
         let ways = match *want {
             KeyMatch::Masked { value, mask } => vec![(value, mask)],
@@ -254,30 +286,9 @@ fn spell(shape: &Shape, key: &[KeyMatch], width: usize, value: u64) -> Vec<Entry
     all
 }
 
-/// A range as prefixes: value and mask of each, at most twice the width.
-pub fn prefixes(low: u128, high: u128, width: u8) -> Vec<(u128, u128)> {
-    let full = ones(width);
-    if low == 0 && high >= full {
-        return vec![(0, 0)];
-    }
-    let (mut prefixes, mut at) = (Vec::new(), low);
-    while at <= high {
-        // The largest block that starts here and does not reach beyond.
-        let mut size = at.trailing_zeros().min(u32::from(width) - 1);
-        while size > 0 && at + ((1u128 << size) - 1) > high {
-            size -= 1;
-        }
-        prefixes.push((at, full & !((1u128 << size) - 1)));
-        match at.checked_add(1u128 << size) {
-            Some(next) if next <= full => at = next,
-            _ => break,
-        }
-    }
-    prefixes
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::shape::ones;
     use super::*;
 
     fn shape(parts: &[(u8, MatchKind)]) -> Shape {

@@ -55,7 +55,8 @@ impl TupleSpace {
     /// Builds the table. Of entries with the same mask and key, the first counts.
     pub fn new(width: usize, entries: &[Entry], seed: u64) -> TupleSpace {
         let mut by_mask: std::collections::BTreeMap<&[u64], Vec<&Entry>> = std::collections::BTreeMap::new();
-        for entry in entries {
+        let spelled: Vec<Entry> = entries.iter().flat_map(Entry::spelled).collect();
+        for entry in &spelled {
             by_mask.entry(&entry.mask).or_default().push(entry);
         }
         let mut tuples: Vec<Tuple> =
@@ -85,6 +86,22 @@ impl TupleSpace {
             4 => self.lookup_words::<4>(key),
             _ => self.lookup_any(key),
         }
+    }
+
+    /// The same for a burst.
+    #[inline]
+    pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
+        super::one_by_one(keys, found, |key| self.lookup(key));
+    }
+
+    /// Lines that a look-up reads at the most: of each tuple its mask, buckets and keys with the same tag.
+    pub fn worst_probes(&self) -> u32 {
+        (self.tuples.len() * (1 + MAX_PROBES * (1 + LANES))) as u32
+    }
+
+    /// Lines that the look-up of a key reads, or more.
+    pub fn probes(&self, _key: &[u64]) -> u32 {
+        self.worst_probes()
     }
 
     #[inline(always)]
