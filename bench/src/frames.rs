@@ -1,7 +1,6 @@
-//! Frames of 60 bytes for workloads, and their order.
+//! Frames of 60 bytes for workloads.
 //!
-//! In: addresses, ports. Out: Ethernet frames with IPv4 and UDP or TCP whose checksums are right. Never: a random source but
-//! its own, so that a seed gives the same frames everywhere.
+//! In: addresses, ports. Out: Ethernet frames with IPv4 and UDP or TCP whose checksums are right. Never: anything random.
 
 /// A frame without FCS.
 pub type Frame = [u8; 60];
@@ -74,8 +73,7 @@ fn frame(protocol: Protocol, flow: Flow, macs: [[u8; 6]; 2]) -> Frame {
             frame[50..52].copy_from_slice(&sum.to_be_bytes());
         }
     }
-    let sum = checksum(&frame[14..34], 0);
-    frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    seal(&mut frame);
     frame
 }
 
@@ -89,20 +87,21 @@ fn checksum(bytes: &[u8], before: u32) -> u16 {
     !(sum as u16)
 }
 
-/// Puts frames in a random order that the seed decides.
-pub fn shuffle(frames: &mut [Frame], seed: u64) {
-    let mut state = seed;
-    for i in (1..frames.len()).rev() {
-        frames.swap(i, (random(&mut state) % (i as u64 + 1)) as usize);
-    }
+/// The frame that workloads start from: UDP from 192.168.0.1 port 1024 to 10.0.0.1 port 80.
+pub fn plain() -> Frame {
+    there(Protocol::Udp, Flow { addresses: (0xc0a8_0001, 0x0a00_0001), ports: (1024, 80) })
 }
 
-/// The next number of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+/// Writes the low `width` bytes of a number at byte `at`.
+pub fn put(frame: &mut Frame, at: usize, width: usize, number: u64) {
+    frame[at..at + width].copy_from_slice(&number.to_be_bytes()[8 - width..]);
+}
+
+/// Makes the checksum of a changed IPv4 header right again.
+pub fn seal(frame: &mut Frame) {
+    frame[24..26].fill(0);
+    let sum = checksum(&frame[14..34], 0);
+    frame[24..26].copy_from_slice(&sum.to_be_bytes());
 }
 
 #[cfg(test)]
@@ -132,17 +131,11 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_of_its_seed() {
-        let frames: Vec<Frame> = (0..200).map(|i| [i; 60]).collect();
-        let order = |seed| {
-            let mut frames = frames.clone();
-            shuffle(&mut frames, seed);
-            frames
-        };
-        assert_eq!(order(1), order(1));
-        assert_ne!(order(1), order(2));
-        let mut sorted = order(1);
-        sorted.sort_unstable();
-        assert_eq!(sorted, frames);
+    fn a_changed_header_is_sealed() {
+        let mut frame = plain();
+        put(&mut frame, 30, 4, 0xffff_0102_0304);
+        assert_eq!(frame[29..35], [1, 1, 2, 3, 4, 4], "four bytes and no more");
+        seal(&mut frame);
+        assert_eq!(checksum(&frame[14..34], 0), 0);
     }
 }

@@ -19,6 +19,7 @@ pub mod error;
 pub mod frames;
 pub mod machine;
 pub mod process;
+pub mod random;
 pub mod report;
 pub mod rounds;
 pub mod targets;

@@ -1,6 +1,7 @@
 //! `pipec-bench`: the command line of the side-by-side benchmarks.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use pipec_bench::{Error, rounds};
 #[derive(Parser)]
 #[command(name = "pipec-bench", version)]
 struct Args {
-    /// What to measure: wire, firewall-N or fwtcp-N with N streams
+    /// What to measure: wire, ports-P, firewall-N, fwtcp-N, classes-N-S, l2-N, l3-N or acl-N
     #[arg(value_name = "WORKLOAD", default_values = ["wire", "firewall-100", "firewall-1000", "fwtcp-1000"])]
     workloads: Vec<Workload>,
 
@@ -28,6 +29,11 @@ struct Args {
     /// ovs-smc]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     engines: Vec<Kind>,
+
+    /// Take rules and frames from this folder, as they are: NAME.flows, NAME.0.pcap (received by port 1) and NAME.1.pcap (by
+    /// port 2)
+    #[arg(long, value_name = "FOLDER")]
+    files: Option<PathBuf>,
 
     /// How often
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
@@ -78,7 +84,9 @@ fn run(args: &Args) -> Result<ExitCode, Error> {
     let machine = Machine::prepare(args.cpu);
     let setup = Setup { machine, artifacts, warm: args.warm, measured: args.secs, stop };
     let kinds = if args.engines.is_empty() { Kind::all() } else { args.engines.clone() };
-    let outcome = rounds::measure(&setup, &args.workloads, &kinds, args.rounds, &mut |line| eprintln!("{line}"))?;
+    let outcome = rounds::measure(&setup, &args.workloads, args.files.as_deref(), &kinds, args.rounds, &mut |line| {
+        eprintln!("{line}")
+    })?;
     let Machine { tsc_hz, hugepages, .. } = &setup.machine;
     let report = Report::new(outcome, machine::processor(), *tsc_hz, *hugepages, [load, machine::load()]);
     let text = if args.json { report.json() + "\n" } else { report.text() };

@@ -103,12 +103,13 @@ impl Process {
         }
     }
 
-    /// Waits until its ports have their frames.
+    /// Waits until so many of its ports have their frames.
     ///
     /// # Errors
     /// When that does not happen.
-    pub fn wait_for_frames(&mut self) -> Result<(), Error> {
-        self.wait_for("its ports had their frames", |_, log| (log.matches(" frames over ").count() >= 2).then_some(()))
+    pub fn wait_for_frames(&mut self, ports: u32) -> Result<(), Error> {
+        let told = |log: &str| log.matches(" frames over ").count() >= ports as usize;
+        self.wait_for("its ports had their frames", |_, log| told(log).then_some(()))
     }
 
     /// Waits for its end, and takes what it wrote to standard output.

@@ -2,6 +2,8 @@
 //!
 //! In: workloads, engines, how many rounds. Out: samples, and what could not be measured and why. Never: a verdict.
 
+use std::path::Path;
+
 use crate::Error;
 use crate::engine::{Engine, Kind, Sample, Setup};
 use crate::workload::{Files, Workload};
@@ -28,20 +30,24 @@ pub struct Outcome {
     pub failed: Vec<String>,
 }
 
-/// Measures every engine on every workload; `tell` hears of each step.
+/// Measures every engine on every workload, which is made now or lies `elsewhere`; `tell` hears of each step.
 ///
 /// # Errors
-/// When workloads cannot be written, or the user wants to stop.
+/// When workloads cannot be written or are not there, or the user wants to stop.
 pub fn measure(
     setup: &Setup,
     workloads: &[Workload],
+    elsewhere: Option<&Path>,
     kinds: &[Kind],
     rounds: u32,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Outcome, Error> {
     let mut outcome = Outcome::default();
     for workload in workloads {
-        let files = workload.write(&setup.artifacts.folder)?;
+        let files = match elsewhere {
+            Some(folder) => Files::found(*workload, folder, &setup.artifacts.folder)?,
+            None => Files::write(*workload, &setup.artifacts.folder)?,
+        };
         let mut runs = prepare(setup, &files, kinds, &mut outcome, tell)?;
         for round in 1..=rounds {
             let mut left = Vec::new();

@@ -20,6 +20,18 @@ const TABLE: &[(&str, Target)] = &[
     ("firewall-1000", Target { first: Some(180), target: Some(140), mark: Some(110) }),
     ("firewall-10000", Target { first: None, target: Some(165), mark: Some(135) }),
     ("firewall-100000", Target { first: None, target: Some(230), mark: Some(190) }),
+    ("classes-100000-20", Target { first: None, target: Some(135), mark: Some(110) }),
+    ("classes-1000000-20", Target { first: None, target: Some(185), mark: Some(150) }),
+    ("l2-10", Target { first: None, target: Some(75), mark: Some(65) }),
+    ("l2-1000", Target { first: None, target: Some(85), mark: Some(75) }),
+    ("l2-100000", Target { first: None, target: Some(140), mark: Some(110) }),
+    ("l3-1000", Target { first: None, target: Some(90), mark: Some(80) }),
+    ("l3-10000", Target { first: None, target: Some(105), mark: Some(90) }),
+    ("acl-100", Target { first: None, target: Some(110), mark: Some(95) }),
+    ("acl-1000", Target { first: None, target: Some(160), mark: Some(130) }),
+    ("ports-2", Target { first: None, target: Some(60), mark: Some(52) }),
+    ("ports-64", Target { first: None, target: Some(60), mark: Some(52) }),
+    ("ports-256", Target { first: None, target: Some(60), mark: Some(52) }),
     ("fwtcp-1000", Target { first: None, target: Some(180), mark: Some(135) }), // firewall-1000 and 40, or 25, for checksums
 ];
 

@@ -36,16 +36,20 @@ impl Engine for Floor {
 
     fn measure(&self, setup: &Setup, files: &Files) -> Result<Sample, Error> {
         let what = match files.workload {
-            Workload::Wire => "wire",
             Workload::Firewall { .. } => "firewall",
+            _ => "wire", // what it costs to look at nothing
         };
         let mut command = Command::new(&self.program);
         command.args(["-l", &setup.machine.cpu.to_string(), "--no-pci", "--no-telemetry"]).args(setup.machine.memory());
-        command.arg("-d").arg(&setup.artifacts.plugin).args(["--vdev", "net_null0", "--vdev", "net_null1", "--", what]);
+        command.arg("-d").arg(&setup.artifacts.plugin);
+        files.devices().iter().take(2).for_each(|device| {
+            command.args(["--vdev", device]);
+        });
+        command.args(["--", what]);
         command.args([setup.warm, setup.measured].map(|time| time.as_secs_f64().to_string()));
         let mut process =
             Process::start("floor", command.env("REPLAY_DIR", &files.folder), &files.folder, &setup.stop)?;
-        process.wait_for_frames()?;
+        process.wait_for_frames(files.receiving)?;
         let share = setup.share(|| process.busy())?;
         let text = process.finish()?;
         let counts = text.lines().find_map(|line| serde_json::from_str::<Counts>(line).ok());

@@ -53,12 +53,23 @@ impl Engine for Ovs {
         folder.vsctl(&["add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "fail-mode=secure"])?;
         let rules = files.rules.to_string_lossy();
         folder.run("ovs-ofctl", &["add-flows", &folder.path("br0.mgmt"), &rules])?;
-        for (i, port) in ["p0", "p1"].iter().enumerate() {
-            let device = format!("options:dpdk-devargs=net_null{i}");
+        for (i, device) in files.devices().iter().enumerate() {
+            let (port, device) = (format!("p{i}"), format!("options:dpdk-devargs={device}"));
             let number = format!("ofport_request={}", i + 1);
-            folder.vsctl(&["add-port", "br0", port, "--", "set", "Interface", port, "type=dpdk", &device, &number])?;
+            folder.vsctl(&[
+                "add-port",
+                "br0",
+                &port,
+                "--",
+                "set",
+                "Interface",
+                &port,
+                "type=dpdk",
+                &device,
+                &number,
+            ])?;
         }
-        switch.wait_for_frames()?;
+        switch.wait_for_frames(files.receiving)?;
         setup.stop.wait(setup.warm)?;
         folder.appctl("dpif-netdev/pmd-stats-clear")?;
         let share = setup.share_from_now(|| switch.busy())?;

@@ -79,13 +79,16 @@ impl Engine for Pipec {
         if let Carrier::Jit(_) = self.carrier {
             command.arg("run").arg(&files.rules);
         }
-        command.args(["--port", "1=null", "--port", "2=null", "--cpus", &setup.machine.cpu.to_string()]);
+        for (i, device) in files.devices().iter().enumerate() {
+            command.args(["--port", &format!("{}={device}", i + 1)]);
+        }
+        command.args(["--cpus", &setup.machine.cpu.to_string()]);
         command.args(["--eal", "-d", "--eal"]).arg(&setup.artifacts.plugin);
         command.args(["--warm", &setup.warm.as_secs_f64().to_string()]);
         command.args(["--secs", &setup.measured.as_secs_f64().to_string()]);
         command.args(["--stats", "json", "--quiet"]).env("REPLAY_DIR", &files.folder);
         let mut process = Process::start("pipec", &mut command, &files.folder, &setup.stop)?;
-        process.wait_for_frames()?;
+        process.wait_for_frames(files.receiving)?;
         let share = setup.share(|| process.busy())?;
         let text = process.finish()?;
         let stats: Stats = serde_json::from_str(&text)

@@ -55,7 +55,7 @@ impl Engine for Testpmd {
         command.arg(format!("--forward-mode={}", self.mode)).env("REPLAY_DIR", &files.folder);
         let mut process = Process::start("testpmd", &mut command, &files.folder, &setup.stop)?;
         say(&mut process, "start")?;
-        process.wait_for_frames()?;
+        process.wait_for_frames(files.receiving)?;
         setup.stop.wait(setup.warm)?;
         say(&mut process, "clear fwd stats all")?;
         let start = Instant::now();

@@ -1,0 +1,26 @@
+//! A table of Ethernet addresses, all asked for equally often.
+
+use super::{Content, SEED, frame_count};
+use crate::frames::{self, put};
+use crate::random::Random;
+
+/// So many addresses.
+pub fn make(entries: u32) -> Content {
+    let mut random = Random::new(SEED);
+    let mut macs: Vec<u64> = (0..entries + entries / 8).map(|_| random.below(1 << 40)).collect();
+    macs.sort_unstable();
+    macs.dedup();
+    random.shuffle(&mut macs);
+    macs.truncate(entries as usize);
+    let rules = macs.iter().map(|mac| {
+        let [_, _, _, a, b, c, d, e] = mac.to_be_bytes();
+        format!("table=0,priority=10,dl_dst=02:{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x} actions=output:2\n")
+    });
+    let rules = rules.collect::<String>() + super::LAST;
+    let frames = (0..frame_count(entries)).map(|_| {
+        let mut frame = frames::plain();
+        put(&mut frame, 1, 5, macs[random.index(macs.len())]);
+        frame
+    });
+    Content { rules, frames: vec![frames.collect()] }
+}
