@@ -202,8 +202,8 @@ fn seeds(seed: u32) -> [u64; 4] {
 }
 
 /// Where the ziggurat's tail begins, and the area of each of its layers.
-const TAIL: f64 = 7.697_117_470_131_049_72;
-const AREA: f64 = 0.003_949_659_822_581_557_2;
+const TAIL: f64 = 7.697_117_470_131_05;
+const AREA: f64 = 0.003_949_659_822_581_557;
 
 /// The layers below the curve e^-x, from the tail (0) and the longest layer (255) up to the shortest (1).
 struct Ziggurat {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::Error;
 use crate::engine::{Engine, Kind, Sample, Setup};
-use crate::workload::{Files, Workload};
+use crate::workload::{Files, MOST_PORTS, Workload};
 
 /// What one engine measured on one workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +44,11 @@ pub fn measure(
 ) -> Result<Outcome, Error> {
     let mut outcome = Outcome::default();
     for workload in workloads {
+        if workload.ports() > MOST_PORTS {
+            let message = format!("ports of {workload} past {MOST_PORTS}, which is all that DPDK takes here");
+            tell(&format!("skipped: {message}"));
+            outcome.skipped.push(message);
+        }
         let files = match elsewhere {
             Some(folder) => Files::found(*workload, folder, &setup.artifacts.folder)?,
             None => Files::write(*workload, &setup.artifacts.folder)?,

@@ -67,8 +67,11 @@ impl Engine for Pipec {
             Carrier::Jit(Some(path)) => self.program = path.clone(),
             Carrier::Rust => {
                 self.program = files.folder.join("program");
+                let ports = files.workload.ports().to_string();
                 let mut command = Command::new(&setup.artifacts.pipec);
-                process::run(command.arg("build").arg(&files.rules).arg("-o").arg(&self.program))?;
+                process::run(
+                    command.arg("build").arg(&files.rules).arg("-o").arg(&self.program).args(["--ports", &ports]),
+                )?;
             }
         }
         Ok(())

@@ -85,7 +85,7 @@ fn spelled(rule: &Rule, i: usize, count: usize) -> String {
     };
     let protocol = if rule.protocol == 6 { "tcp" } else { "udp" };
     let [from, to] = rule.prefixes.map(|(address, length)| format!("{}/{length}", Ipv4Addr::from(address)));
-    let action = if i % 3 == 0 { "drop" } else { "output:2" };
+    let action = if i.is_multiple_of(3) { "drop" } else { "output:2" };
     let [from_ports, to_ports] =
         [("tp_src", rule.ports[0]), ("tp_dst", rule.ports[1])].map(|(name, ports)| masks(name, ports));
     let mut lines = String::new();

@@ -12,6 +12,9 @@ use pipec_runtime::pcap::{Resolution, Writer};
 use super::{Content, Workload};
 use crate::Error;
 
+/// Ports that DPDK takes, as it is built here.
+pub const MOST_PORTS: u32 = dpdk_sys::RTE_MAX_ETHPORTS;
+
 /// A workload on disk.
 #[derive(Clone, Debug)]
 pub struct Files {
@@ -67,10 +70,11 @@ impl Files {
         Ok(Files { workload, folder, rules, receiving: captures.len() as u32 })
     }
 
-    /// The DPDK devices behind ports 1 and up: those that receive frames, and those that only send.
+    /// The DPDK devices behind ports 1 and up: those that receive frames, and those that only send; no more than
+    /// DPDK takes.
     pub fn devices(&self) -> Vec<String> {
         let quiet = |i| if i < self.receiving { "" } else { ",no-rx=1" };
-        (0..self.workload.ports()).map(|i| format!("net_null{i}{}", quiet(i))).collect()
+        (0..self.workload.ports().min(MOST_PORTS)).map(|i| format!("net_null{i}{}", quiet(i))).collect()
     }
 }
 

@@ -27,7 +27,7 @@ use std::str::FromStr;
 
 use crate::frames::{Frame, Protocol};
 
-pub use files::Files;
+pub use files::{Files, MOST_PORTS};
 
 /// What decides rules, frames and their order.
 const SEED: u32 = 11;
