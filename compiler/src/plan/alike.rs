@@ -177,8 +177,8 @@ mod tests {
     #[test]
     fn rules_that_differ_in_constants_are_one_case() {
         let program = program(
-            "ipv4.dst == 10.0.0.1 => { eth.dst = 02:00:00:00:00:01; eth.src = 02:00:00:00:00:09; output(b); }
-             ipv4.dst == 10.0.0.2 => { eth.dst = 02:00:00:00:00:02; eth.src = 02:00:00:00:00:09; output(c); }",
+            "ipv4.dst == 10.0.0.1 => eth.dst = 02:00:00:00:00:01, eth.src = 02:00:00:00:00:09, output(b);
+             ipv4.dst == 10.0.0.2 => eth.dst = 02:00:00:00:00:02, eth.src = 02:00:00:00:00:09, output(c);",
         );
         let rules = &program.tables[0].rules;
         let alike = super::alike(rules, true);

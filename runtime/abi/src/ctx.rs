@@ -287,11 +287,7 @@ impl Ctx {
         let Some((before, behind)) = scratch.split_at_mut_checked(found) else { return };
         let (Some(keys), Some(found)) = (before.get(keys..keys + n * width), behind.get_mut(..n)) else { return };
         match root.tables.get(table) {
-            Some(table) => {
-                for (key, found) in keys.chunks_exact(width).zip(found) {
-                    *found = table.lookup(key);
-                }
-            }
+            Some(table) => table.lookup_burst(keys, found),
             None => found.fill(MISS),
         }
     }

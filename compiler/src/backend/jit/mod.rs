@@ -8,6 +8,7 @@ mod body;
 mod code;
 mod entry;
 mod expr;
+mod lookups;
 mod shapes;
 
 pub use code::{Error, Jit};
