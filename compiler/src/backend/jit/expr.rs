@@ -33,8 +33,8 @@ impl Body<'_, '_> {
             }
             Expr::Ct(part) => self.ct_part(*part),
             Expr::L2 => self.l2(),
-            Expr::L3(l2) => self.parse(cenv::offset::L3, *l2),
-            Expr::L4(l3) => self.parse(cenv::offset::L4, *l3),
+            Expr::L3(l2) => self.l3(*l2),
+            Expr::L4(l3) => self.l4(*l3),
             Expr::Arp(l2) => self.parse(cenv::offset::ARP, *l2),
             Expr::Nd(l3) => self.parse(cenv::offset::ND, *l3),
             Expr::Op(op, a, b) => {
@@ -170,40 +170,10 @@ impl Body<'_, '_> {
         }
     }
 
-    fn swapped(&mut self, ty: types::Type, at: Clif, offset: usize) -> Clif {
+    pub(super) fn swapped(&mut self, ty: types::Type, at: Clif, offset: usize) -> Clif {
         let raw = self.b.ins().load(ty, UNALIGNED, at, imm(offset));
         let value = self.b.ins().bswap(raw);
         if ty == types::I64 { value } else { self.b.ins().uextend(types::I64, value) }
-    }
-
-    /// Parses Ethernet: in place unless there is a tag or no type.
-    fn l2(&mut self) -> Clif {
-        let frame = self.frame();
-        let eth_type = self.swapped(types::I16, frame, 12);
-        let (slow, join) = (self.b.create_block(), self.b.create_block());
-        let result = self.b.append_block_param(join, types::I64);
-        let small = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, eth_type, 0x600);
-        let tag = self.b.ins().icmp_imm_u(IntCC::Equal, eth_type, 0x8100);
-        let service_tag = self.b.ins().icmp_imm_u(IntCC::Equal, eth_type, 0x88a8);
-        let any = self.b.ins().bor(small, tag);
-        let any = self.b.ins().bor(any, service_tag);
-        let end = self.b.ins().iconst(types::I64, 14 << 16);
-        let fast = self.b.ins().bor(eth_type, end);
-        self.b.set_cold_block(slow);
-        self.b.ins().brif(any, slow, &[], join, &[BlockArg::Value(fast)]);
-        self.b.switch_to_block(slow);
-        let i = self.i32();
-        let limit = self.b.ins().iconst(types::I32, i64::from(self.shared.plan.vlan_limit));
-        let burst = self.burst;
-        let parsed = self.call(cenv::offset::L2, &[burst, i, limit], Some(types::I64));
-        self.b.ins().jump(join, &[BlockArg::Value(parsed)]);
-        self.b.switch_to_block(join);
-        result
-    }
-
-    fn parse(&mut self, function: usize, below: crate::plan::code::Value) -> Clif {
-        let (i, burst, below) = (self.i32(), self.burst, self.value(below));
-        self.call(function, &[burst, i, below], Some(types::I64))
     }
 
     fn ct_part(&mut self, part: CtPart) -> Clif {

@@ -9,6 +9,7 @@ mod code;
 mod entry;
 mod expr;
 mod lookups;
+mod parse;
 mod shapes;
 
 pub use code::{Error, Jit};

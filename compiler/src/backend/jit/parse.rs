@@ -1,0 +1,146 @@
+//! Parsing as CLIF: the common stack in place, all else by a call. What is common: no tag; IPv4 without options that is no
+//! fragment; UDP and TCP whose headers are there. The results are those of `pipec_abi::header`.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Value as Clif, types};
+use pipec_abi::cenv;
+use pipec_abi::header::{IPV4, L3, L4, proto};
+
+use super::body::{Body, UNALIGNED, imm};
+use crate::plan::code::Value;
+
+/// Where the quick ways and the slow one of a parser meet.
+struct Ways {
+    slow: Block,
+    join: Block,
+    result: Clif,
+}
+
+impl Body<'_, '_> {
+    fn ways(&mut self) -> Ways {
+        let (slow, join) = (self.b.create_block(), self.b.create_block());
+        let result = self.b.append_block_param(join, types::I64);
+        self.b.set_cold_block(slow);
+        Ways { slow, join, result }
+    }
+
+    /// Goes on in a new block if `cond` holds, else the slow way.
+    fn only_if(&mut self, cond: Clif, ways: &Ways) {
+        let next = self.b.create_block();
+        self.b.ins().brif(cond, next, &[], ways.slow, &[]);
+        self.b.switch_to_block(next);
+    }
+
+    /// The slow way: a call; what comes out of all ways.
+    fn finish(&mut self, function: usize, below: Value, ways: Ways) -> Clif {
+        self.b.switch_to_block(ways.slow);
+        let parsed = self.parse(function, below);
+        self.b.ins().jump(ways.join, &[BlockArg::Value(parsed)]);
+        self.b.switch_to_block(ways.join);
+        ways.result
+    }
+
+    /// Parses IP.
+    pub(super) fn l3(&mut self, l2: Value) -> Clif {
+        let ways = self.ways();
+        let word = self.value(l2);
+        let (frame, len) = (self.frame(), self.frame_len());
+        let eth_type = self.b.ins().band_imm_u(word, 0xffff);
+        let at = self.b.ins().ushr_imm_u(word, 16);
+        let at = self.b.ins().band_imm_u(at, 0xffff);
+        let payload = self.b.ins().iadd_imm_u(at, 20);
+        let is_ip = self.b.ins().icmp_imm_u(IntCC::Equal, eth_type, i64::from(IPV4));
+        let whole = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, payload, len);
+        let both = self.b.ins().band(is_ip, whole);
+        self.only_if(both, &ways);
+        let header = self.b.ins().iadd(frame, at);
+        let version = self.b.ins().uload8(types::I64, UNALIGNED, header, 0);
+        let total = self.swapped(types::I16, header, 2);
+        let fragment = self.b.ins().uload16(types::I64, UNALIGNED, header, 6);
+        let number = self.b.ins().uload8(types::I64, UNALIGNED, header, 9);
+        let end = self.b.ins().iadd(at, total);
+        let plain = self.b.ins().icmp_imm_u(IntCC::Equal, version, 0x45);
+        let fits = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, end, len);
+        let long = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, total, 20);
+        // Offset and "more fragments", in the order of the bytes.
+        let bits = self.b.ins().band_imm_u(fragment, i64::from(0x3fff_u16.swap_bytes()));
+        let in_one = self.b.ins().icmp_imm_u(IntCC::Equal, bits, 0);
+        let good = self.b.ins().band(plain, fits);
+        let also = self.b.ins().band(long, in_one);
+        let good = self.b.ins().band(good, also);
+        let end = self.b.ins().ishl_imm_u(end, 16);
+        let number = self.b.ins().ishl_imm_u(number, 32);
+        let flags = self.b.ins().iconst(types::I64, (L3::ADDRESSES | L3::REST) as i64);
+        let parsed = self.b.ins().bor(payload, end);
+        let parsed = self.b.ins().bor(parsed, number);
+        let parsed = self.b.ins().bor(parsed, flags);
+        self.b.ins().brif(good, ways.join, &[BlockArg::Value(parsed)], ways.slow, &[]);
+        self.finish(cenv::offset::L3, l2, ways)
+    }
+
+    /// Finds the transport header.
+    pub(super) fn l4(&mut self, l3: Value) -> Clif {
+        let ways = self.ways();
+        let word = self.value(l3);
+        let at = self.b.ins().band_imm_u(word, 0xffff);
+        let end = self.b.ins().ushr_imm_u(word, 16);
+        let end = self.b.ins().band_imm_u(end, 0xffff);
+        let size = self.b.ins().isub(end, at);
+        let flags = self.b.ins().iconst(types::I64, (L4::ACTIONS | L4::MATCHES) as i64);
+        let parsed = self.b.ins().bor(at, flags);
+        // The protocol, and bits that a fragment has.
+        let number = self.b.ins().ushr_imm_u(word, 32);
+        let number = self.b.ins().band_imm_u(number, 0x3ff);
+        let (udp, other) = (self.b.create_block(), self.b.create_block());
+        let is_udp = self.b.ins().icmp_imm_u(IntCC::Equal, number, i64::from(proto::UDP));
+        self.b.ins().brif(is_udp, udp, &[], other, &[]);
+        self.b.switch_to_block(udp);
+        let whole = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, size, 8);
+        self.b.ins().brif(whole, ways.join, &[BlockArg::Value(parsed)], ways.slow, &[]);
+        self.b.switch_to_block(other);
+        let is_tcp = self.b.ins().icmp_imm_u(IntCC::Equal, number, i64::from(proto::TCP));
+        let whole = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, size, 20);
+        let both = self.b.ins().band(is_tcp, whole);
+        self.only_if(both, &ways);
+        let frame = self.frame();
+        let header = self.b.ins().iadd(frame, at);
+        let words = self.b.ins().uload8(types::I64, UNALIGNED, header, imm(12));
+        let header_len = self.b.ins().ushr_imm_u(words, 4);
+        let header_len = self.b.ins().ishl_imm_u(header_len, 2);
+        let long = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, header_len, 20);
+        let fits = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, header_len, size);
+        let good = self.b.ins().band(long, fits);
+        self.b.ins().brif(good, ways.join, &[BlockArg::Value(parsed)], ways.slow, &[]);
+        self.finish(cenv::offset::L4, l3, ways)
+    }
+
+    /// Parses Ethernet: in place unless there is a tag or no type.
+    pub(super) fn l2(&mut self) -> Clif {
+        let frame = self.frame();
+        let eth_type = self.swapped(types::I16, frame, 12);
+        let (slow, join) = (self.b.create_block(), self.b.create_block());
+        let result = self.b.append_block_param(join, types::I64);
+        let small = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, eth_type, 0x600);
+        let tag = self.b.ins().icmp_imm_u(IntCC::Equal, eth_type, 0x8100);
+        let service_tag = self.b.ins().icmp_imm_u(IntCC::Equal, eth_type, 0x88a8);
+        let any = self.b.ins().bor(small, tag);
+        let any = self.b.ins().bor(any, service_tag);
+        let end = self.b.ins().iconst(types::I64, 14 << 16);
+        let fast = self.b.ins().bor(eth_type, end);
+        self.b.set_cold_block(slow);
+        self.b.ins().brif(any, slow, &[], join, &[BlockArg::Value(fast)]);
+        self.b.switch_to_block(slow);
+        let i = self.i32();
+        let limit = self.b.ins().iconst(types::I32, i64::from(self.shared.plan.vlan_limit));
+        let burst = self.burst;
+        let parsed = self.call(cenv::offset::L2, &[burst, i, limit], Some(types::I64));
+        self.b.ins().jump(join, &[BlockArg::Value(parsed)]);
+        self.b.switch_to_block(join);
+        result
+    }
+
+    pub(super) fn parse(&mut self, function: usize, below: Value) -> Clif {
+        let (i, burst, below) = (self.i32(), self.burst, self.value(below));
+        self.call(function, &[burst, i, below], Some(types::I64))
+    }
+}
