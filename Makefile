@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 MIXED := tests/captures/mixed
 CARGO_TEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo nextest run || echo test --tests --examples)
 
-.PHONY: help demo test fmt lint unit doc generated bench captures fuzz setup
+.PHONY: help demo test fmt lint unit doc generated bench instructions captures fuzz setup
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -18,9 +18,9 @@ demo: ## build the firewall and run it over a real capture: what passed, what wa
 	cargo run --locked --release --quiet --package pipec-cli -- replay pipelines/firewall.pipe \
 	    --in lan=$(MIXED)/lan.pcap --in wan=$(MIXED)/wan.pcap --summary
 
-test: ## formatting, lints, all tests; what continuous integration runs
+test: ## formatting, lints, all tests, instruction counts; what continuous integration runs
 	@tools/setup build test
-	@$(MAKE) fmt generated lint unit doc
+	@$(MAKE) fmt generated lint unit doc instructions
 
 fmt: ## is everything formatted?
 	cargo fmt --all --check
@@ -40,6 +40,10 @@ doc: ## the examples in the documentation
 bench: ## this dataplane beside others on the same frames, in cycles a packet (as root, on a quiet machine)
 	@tools/setup build bench
 	cargo run --locked --release --quiet --package pipec-bench
+
+instructions: ## instructions a packet of the hot paths beside those stored (skipped without valgrind)
+	@tools/setup build
+	cargo run --locked --release --quiet --package pipec-bench -- instructions --check
 
 captures: ## record the captures of tests/captures afresh (as root)
 	@tools/setup captures

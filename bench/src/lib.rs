@@ -17,6 +17,7 @@ pub mod artifacts;
 pub mod engine;
 pub mod error;
 pub mod frames;
+pub mod instructions;
 pub mod machine;
 pub mod process;
 pub mod random;

@@ -16,7 +16,7 @@ use crate::Error;
 
 /// How often a process or a file is looked at.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long a start, or an end, may take.
+/// How long a start, or an end, may take unless told otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whether the user wants to stop.
@@ -51,6 +51,7 @@ pub struct Process {
     out: PathBuf,
     log: PathBuf,
     stop: Stop,
+    patience: Duration,
 }
 
 impl Process {
@@ -65,7 +66,14 @@ impl Process {
         let child = command.spawn().map_err(|error| {
             Error::Failed(format!("{}: cannot be started: {error}", command.get_program().to_string_lossy()))
         })?;
-        Ok(Process { name: name.to_string(), child, out, log, stop: stop.clone() })
+        Ok(Process { name: name.to_string(), child, out, log, stop: stop.clone(), patience: PATIENCE })
+    }
+
+    /// The process, whose start or end may take so long.
+    #[must_use]
+    pub fn patiently(mut self, patience: Duration) -> Process {
+        self.patience = patience;
+        self
     }
 
     /// Its standard input.
@@ -96,8 +104,8 @@ impl Process {
             if let Some(status) = status {
                 return Err(self.failure(&format!("ended ({status}) before {what}")));
             }
-            if start.elapsed() > PATIENCE {
-                return Err(self.failure(&format!("waited {} s in vain for {what}", PATIENCE.as_secs())));
+            if start.elapsed() > self.patience {
+                return Err(self.failure(&format!("waited {} s in vain for {what}", self.patience.as_secs())));
             }
             self.stop.wait(PAUSE)?;
         }
@@ -122,7 +130,7 @@ impl Process {
             match self.child.try_wait().ok().flatten() {
                 Some(status) if status.success() => return Ok(self.output()),
                 Some(status) => return Err(self.failure(&format!("failed ({status})"))),
-                None if start.elapsed() > PATIENCE => return Err(self.failure("does not end")),
+                None if start.elapsed() > self.patience => return Err(self.failure("does not end")),
                 None => self.stop.wait(PAUSE)?,
             }
         }

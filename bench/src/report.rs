@@ -138,12 +138,7 @@ impl Report {
             "target ",
             "mark ",
         ];
-        let mut table = Table::new();
-        table.load_style(TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─')));
-        table.set_header(heads.map(|head| match head.strip_suffix(' ') {
-            Some(head) => number(head.to_string()),
-            None => Cell::new(head),
-        }));
+        let mut table = table(&heads);
         let mut last = "";
         for row in &self.rows {
             let name = if row.workload == last { "" } else { &row.workload };
@@ -188,7 +183,19 @@ fn row(measured: &Measured, tsc_hz: f64) -> Row {
     }
 }
 
-fn number(text: String) -> Cell {
+/// A table with these heads; those that end with a space stand above numbers.
+pub fn table(heads: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─')));
+    table.set_header(heads.iter().map(|head| match head.strip_suffix(' ') {
+        Some(head) => number(head.to_string()),
+        None => Cell::new(head),
+    }));
+    table
+}
+
+/// A cell of a number, at the right.
+pub fn number(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 

@@ -8,6 +8,8 @@ mod ovs;
 mod pipec;
 mod testpmd;
 
+pub use pipec::{Pipec, counts};
+
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
@@ -120,13 +122,13 @@ impl Kind {
 
     /// The engine.
     pub fn engine(&self) -> Box<dyn Engine> {
+        if let Some(ours) = Pipec::of(self) {
+            return Box::new(ours);
+        }
         match self {
-            Kind::Jit => Box::new(pipec::Pipec::jit(None)),
-            Kind::Other(path) => Box::new(pipec::Pipec::jit(Some(path.clone()))),
-            Kind::Rust => Box::new(pipec::Pipec::rust()),
             Kind::Testpmd(mode) => Box::new(testpmd::Testpmd::new(mode)),
             Kind::Ovs(smc) => Box::new(ovs::Ovs::new(*smc)),
-            Kind::Floor => Box::new(floor::Floor::default()),
+            _ => Box::new(floor::Floor::default()),
         }
     }
 }

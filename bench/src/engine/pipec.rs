@@ -1,12 +1,15 @@
 //! This dataplane: `pipec run`, or the program that `pipec build` makes.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{Engine, Sample, Setup};
+use super::{Engine, Kind, Sample, Setup};
 use crate::Error;
+use crate::artifacts::Artifacts;
 use crate::process::{self, Process};
 use crate::workload::Files;
 
@@ -21,19 +24,83 @@ enum Carrier {
 /// The engine.
 pub struct Pipec {
     carrier: Carrier,
+    /// What is compiled ahead of time is compiled for this processor, or else for the one at hand.
+    target_cpu: Option<&'static str>,
     program: PathBuf,
 }
 
 impl Pipec {
-    /// Compiled in memory, by this `pipec` or by the workspace's.
-    pub fn jit(pipec: Option<PathBuf>) -> Pipec {
-        Pipec { carrier: Carrier::Jit(pipec), program: PathBuf::new() }
+    /// The engine of this kind, if it is one of ours.
+    pub fn of(kind: &Kind) -> Option<Pipec> {
+        let carrier = match kind {
+            Kind::Jit => Carrier::Jit(None),
+            Kind::Other(path) => Carrier::Jit(Some(path.clone())),
+            Kind::Rust => Carrier::Rust,
+            _ => return None,
+        };
+        Some(Pipec { carrier, target_cpu: None, program: PathBuf::new() })
     }
 
-    /// Compiled ahead of time.
-    pub fn rust() -> Pipec {
-        Pipec { carrier: Carrier::Rust, program: PathBuf::new() }
+    /// The engine, compiled for this processor where it is compiled ahead of time.
+    #[must_use]
+    pub fn compiled_for(self, processor: Option<&'static str>) -> Pipec {
+        Pipec { target_cpu: processor, ..self }
     }
+
+    /// Builds what is carried ahead of time.
+    ///
+    /// # Errors
+    /// When it cannot be built, or is not there.
+    pub fn build(&mut self, artifacts: &Artifacts, files: &Files) -> Result<(), Error> {
+        match &self.carrier {
+            Carrier::Jit(None) => self.program = artifacts.pipec.clone(),
+            Carrier::Jit(Some(path)) if !path.is_file() => {
+                return Err(Error::Failed(format!("{}: no such file; name a `pipec` that is built", path.display())));
+            }
+            Carrier::Jit(Some(path)) => self.program = path.clone(),
+            Carrier::Rust => {
+                self.program = files.folder.join("program");
+                let ports = files.workload.ports().to_string();
+                let mut command = Command::new(&artifacts.pipec);
+                command.arg("build").arg(&files.rules).arg("-o").arg(&self.program).args(["--ports", &ports]);
+                command.args(self.target_cpu.into_iter().flat_map(|processor| ["--target-cpu", processor]));
+                process::run(&mut command)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The program to start, once it is built.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// What to start it with, to run a workload for a time.
+    pub fn arguments(&self, artifacts: &Artifacts, files: &Files, cpu: u32, time: Duration) -> Vec<OsString> {
+        let mut args: Vec<OsString> = Vec::new();
+        if let Carrier::Jit(_) = self.carrier {
+            args.extend(["run".into(), files.rules.clone().into()]);
+        }
+        for (i, device) in files.devices().iter().enumerate() {
+            args.extend(["--port".into(), format!("{}={device}", i + 1).into()]);
+        }
+        args.extend(["--eal", "-d", "--eal"].map(Into::into));
+        args.push(artifacts.plugin.clone().into());
+        let time = time.as_secs_f64().to_string();
+        args.extend(["--cpus", &cpu.to_string(), "--secs", &time, "--stats", "json", "--quiet"].map(Into::into));
+        args
+    }
+}
+
+/// Packets received and sent, and the seconds, of what a run printed.
+///
+/// # Errors
+/// When it is not what `--stats json` prints.
+pub fn counts(text: &str) -> Result<(u64, u64, f64), Error> {
+    let stats: Stats = serde_json::from_str(text)
+        .map_err(|error| Error::Failed(format!("pipec: its statistics cannot be read: {error}: {text}")))?;
+    let sum = |count: fn(&PortStats) -> u64| stats.ports.iter().map(count).sum();
+    Ok((sum(|port| port.rx_packets), sum(|port| port.tx_packets), stats.seconds))
 }
 
 /// What `--stats json` prints, as far as it is read here.
@@ -59,49 +126,17 @@ impl Engine for Pipec {
     }
 
     fn prepare(&mut self, setup: &Setup, files: &Files) -> Result<(), Error> {
-        match &self.carrier {
-            Carrier::Jit(None) => self.program = setup.artifacts.pipec.clone(),
-            Carrier::Jit(Some(path)) if !path.is_file() => {
-                return Err(Error::Failed(format!("{}: no such file; name a `pipec` that is built", path.display())));
-            }
-            Carrier::Jit(Some(path)) => self.program = path.clone(),
-            Carrier::Rust => {
-                self.program = files.folder.join("program");
-                let ports = files.workload.ports().to_string();
-                let mut command = Command::new(&setup.artifacts.pipec);
-                process::run(
-                    command.arg("build").arg(&files.rules).arg("-o").arg(&self.program).args(["--ports", &ports]),
-                )?;
-            }
-        }
-        Ok(())
+        self.build(&setup.artifacts, files)
     }
 
     fn measure(&self, setup: &Setup, files: &Files) -> Result<Sample, Error> {
         let mut command = Command::new(&self.program);
-        if let Carrier::Jit(_) = self.carrier {
-            command.arg("run").arg(&files.rules);
-        }
-        for (i, device) in files.devices().iter().enumerate() {
-            command.args(["--port", &format!("{}={device}", i + 1)]);
-        }
-        command.args(["--cpus", &setup.machine.cpu.to_string()]);
-        command.args(["--eal", "-d", "--eal"]).arg(&setup.artifacts.plugin);
-        command.args(["--warm", &setup.warm.as_secs_f64().to_string()]);
-        command.args(["--secs", &setup.measured.as_secs_f64().to_string()]);
-        command.args(["--stats", "json", "--quiet"]).env("REPLAY_DIR", &files.folder);
+        command.args(self.arguments(&setup.artifacts, files, setup.machine.cpu, setup.measured));
+        command.args(["--warm", &setup.warm.as_secs_f64().to_string()]).env("REPLAY_DIR", &files.folder);
         let mut process = Process::start("pipec", &mut command, &files.folder, &setup.stop)?;
         process.wait_for_frames(files.receiving)?;
         let share = setup.share(|| process.busy())?;
-        let text = process.finish()?;
-        let stats: Stats = serde_json::from_str(&text)
-            .map_err(|error| Error::Failed(format!("pipec: its statistics cannot be read: {error}: {text}")))?;
-        let sum = |count: fn(&PortStats) -> u64| stats.ports.iter().map(count).sum();
-        Ok(Sample {
-            received: sum(|port| port.rx_packets),
-            sent: sum(|port| port.tx_packets),
-            seconds: stats.seconds,
-            share,
-        })
+        let (received, sent, seconds) = counts(&process.finish()?)?;
+        Ok(Sample { received, sent, seconds, share })
     }
 }

@@ -28,12 +28,28 @@ struct Rule {
     ports: [Ports; 2],
 }
 
-/// So many rules, all different.
-pub fn make(count: u32) -> Content {
+/// What the frames are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traffic {
+    /// They match rules, the first of which are hit most.
+    Hits,
+    /// Their fields are random.
+    Random,
+    /// Each field agrees with a rule's in its first bits, differs in the next and is random in the rest: what makes a cache of
+    /// masks learn a new mask for each (Csikor et al.: Tuple Space Explosion, CoNEXT 2019).
+    Attack,
+}
+
+/// So many rules, all different, and traffic for them.
+pub fn make(count: u32, traffic: Traffic) -> Content {
     let mut random = Random::new(SEED);
     let rules = rules(count as usize, &mut random);
     let text = rules.iter().enumerate().map(|(i, rule)| spelled(rule, i, rules.len())).collect::<String>();
-    let frames = hits(&rules, frame_count(count), &mut random);
+    let frames = match traffic {
+        Traffic::Hits => hits(&rules, frame_count(count), &mut random),
+        Traffic::Random => (0..frame_count(count)).map(|_| anything(&mut random)).collect(),
+        Traffic::Attack => (0..frame_count(count)).map(|_| near_miss(&rules, &mut random)).collect(),
+    };
     Content { rules: text + super::LAST, frames: vec![frames] }
 }
 
@@ -143,9 +159,60 @@ fn hits(rules: &[Rule], count: usize, random: &mut Random) -> Vec<Frame> {
     frames
 }
 
+/// A frame of random addresses, ports and protocol.
+fn anything(random: &mut Random) -> Frame {
+    let [addresses, ports] = [32, 16].map(|width| [(); 2].map(|()| random.below(1 << width)));
+    let protocol = [6, 17][random.index(2)];
+    frame_of(addresses, ports, protocol)
+}
+
+/// A frame that misses a rule in each field by a bit, or not at all.
+fn near_miss(rules: &[Rule], random: &mut Random) -> Frame {
+    let rule = rules[random.index(rules.len())];
+    let addresses = rule.prefixes.map(|(address, length)| beside(u64::from(address), length, 32, random));
+    let ports = rule.ports.map(|(low, high)| match low == high {
+        true => beside(u64::from(low), 16, 16, random),
+        false => random.below(1 << 16),
+    });
+    frame_of(addresses, ports, rule.protocol)
+}
+
+/// A number of `width` bits that agrees with the first bits of `value`, fewer than `length`, and not with the next; or with
+/// all of `length`.
+fn beside(value: u64, length: u32, width: u32, random: &mut Random) -> u64 {
+    let agreeing = random.below(u64::from(length) + 1) as u32;
+    let rest = width - agreeing;
+    let other = if agreeing < length { value ^ 1 << (rest - 1) } else { value };
+    let kept = if agreeing < length { rest - 1 } else { rest };
+    other >> kept << kept | random.below(1 << kept)
+}
+
+fn frame_of(addresses: [u64; 2], ports: [u64; 2], protocol: u8) -> Frame {
+    let mut frame = frames::plain();
+    for side in 0..2 {
+        put(&mut frame, 26 + 4 * side, 4, addresses[side]);
+        put(&mut frame, 34 + 2 * side, 2, ports[side]);
+    }
+    frame[23] = protocol;
+    frames::seal(&mut frame);
+    frame
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_near_miss_agrees_as_far_as_it_should() {
+        let mut random = Random::new(1);
+        let mut agreed = [false; 25];
+        for _ in 0..1000 {
+            let found = beside(0x0a01_0200, 24, 32, &mut random);
+            assert!(found <= u64::from(u32::MAX));
+            agreed[((found ^ 0x0a01_0200) as u32).leading_zeros().min(24) as usize] = true;
+        }
+        assert_eq!(agreed, [true; 25]);
+    }
 
     #[test]
     fn ranges_are_spelled_with_masks() {

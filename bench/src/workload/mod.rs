@@ -12,6 +12,8 @@
 //! l2-N          N Ethernet addresses
 //! l3-N          N IPv4 prefixes with the Internet's mix of lengths
 //! acl-N         N five-tuple rules with nested prefixes, port ranges and protocols
+//! random-N      the rules of acl-N, frames with random fields
+//! attack-N      the rules of acl-N, frames that each miss some rule by one bit
 //! ```
 
 mod acl;
@@ -27,6 +29,7 @@ use std::str::FromStr;
 
 use crate::frames::{Frame, Protocol};
 
+pub use acl::Traffic;
 pub use files::{Files, MOST_PORTS};
 
 /// What decides rules, frames and their order.
@@ -42,7 +45,7 @@ const MAX_PORTS: u32 = 1000;
 /// The rule that ends table 0.
 const LAST: &str = "table=0,priority=0 actions=drop\n";
 /// What names are.
-pub const NAMES: &str = "wire, ports-P, firewall-N, fwtcp-N, classes-N-S, l2-N, l3-N or acl-N";
+pub const NAMES: &str = "wire, ports-P, firewall-N, fwtcp-N, classes-N-S, l2-N, l3-N, acl-N, random-N or attack-N";
 
 /// A workload. As text it is its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +64,7 @@ pub enum Workload {
     /// IPv4 prefixes.
     L3 { prefixes: u32 },
     /// Five-tuple rules.
-    Acl { rules: u32 },
+    Acl { rules: u32, traffic: Traffic },
 }
 
 impl FromStr for Workload {
@@ -87,7 +90,9 @@ fn parse(name: &str) -> Option<Workload> {
         ("classes", [n, s]) => Workload::Classes { flows: up_to(MAX_FLOWS, *n)?, classes: up_to(MAX_CLASSES, *s)? },
         ("l2", [n]) => Workload::L2 { entries: up_to(MAX_RULES, *n)? },
         ("l3", [n]) => Workload::L3 { prefixes: up_to(MAX_RULES, *n)? },
-        ("acl", [n]) => Workload::Acl { rules: up_to(MAX_RULES, *n)? },
+        ("acl", [n]) => Workload::Acl { rules: up_to(MAX_RULES, *n)?, traffic: Traffic::Hits },
+        ("random", [n]) => Workload::Acl { rules: up_to(MAX_RULES, *n)?, traffic: Traffic::Random },
+        ("attack", [n]) => Workload::Acl { rules: up_to(MAX_RULES, *n)?, traffic: Traffic::Attack },
         _ => return None,
     })
 }
@@ -102,7 +107,9 @@ impl fmt::Display for Workload {
             Workload::Classes { flows, classes } => write!(f, "classes-{flows}-{classes}"),
             Workload::L2 { entries } => write!(f, "l2-{entries}"),
             Workload::L3 { prefixes } => write!(f, "l3-{prefixes}"),
-            Workload::Acl { rules } => write!(f, "acl-{rules}"),
+            Workload::Acl { rules, traffic: Traffic::Hits } => write!(f, "acl-{rules}"),
+            Workload::Acl { rules, traffic: Traffic::Random } => write!(f, "random-{rules}"),
+            Workload::Acl { rules, traffic: Traffic::Attack } => write!(f, "attack-{rules}"),
         }
     }
 }
@@ -125,7 +132,7 @@ impl Workload {
             Workload::Classes { flows, classes } => classes::make(flows, classes),
             Workload::L2 { entries } => l2::make(entries),
             Workload::L3 { prefixes } => l3::make(prefixes),
-            Workload::Acl { rules } => acl::make(rules),
+            Workload::Acl { rules, traffic } => acl::make(rules, traffic),
         }
     }
 
@@ -151,9 +158,18 @@ mod tests {
 
     #[test]
     fn names_are_read_and_written() {
-        for name in
-            ["wire", "ports-2", "ports-256", "firewall-100", "fwtcp-1000", "classes-1000-20", "l2-10", "l3-1", "acl-7"]
-        {
+        for name in [
+            "wire",
+            "ports-2",
+            "ports-256",
+            "firewall-100",
+            "fwtcp-1000",
+            "classes-1000-20",
+            "l2-10",
+            "l3-1",
+            "acl-7",
+            "attack-9",
+        ] {
             assert_eq!(name.parse::<Workload>().unwrap().to_string(), name);
         }
         let bad =
