@@ -1,116 +1,114 @@
-//! Longest prefix match over 32 bits: a trie of three levels, 16, 8 and 8 bits.
+//! Longest prefix match: over a field in one word, as an IPv4 address, or in two, as an IPv6 address.
 //!
-//! The first level is an array over the upper 16 bits, the others are blocks of 256 that only exist where a prefix is longer
-//! than the level above decides. A node says a value, or which block goes on. Built once: every place holds the longest
-//! prefix that covers it, so a look-up is one to three loads and no comparison (Gupta, Lin, McKeown: Routing Lookups in
-//! Hardware at Memory Access Speeds, 1998; smaller first levels as in DPDK's documentation of its LPM, for caches).
+//! A trie whose look-ups read one word of an array and, for most prefixes, one line more: see the module `trie`. A table of
+//! the Internet's routes takes some ten bytes a prefix, so it lies in the caches where an array over 24 bits (Gupta, Lin,
+//! McKeown: Routing Lookups in Hardware at Memory Access Speeds, 1998) does not; footprint beats the number of accesses. Cost:
+//! two or three loads for IPv4 and up to six for IPv6, which overlap over a burst; bound: the length of the longest prefix.
+//!
+//! For IPv6 hashing by prefix length (Waldvogel, Varghese, Turner, Plattner: Scalable High Speed IP Routing Lookups, 1997)
+//! would read as many lines, each from memory; the upper levels of the trie lie in the caches.
 
-use super::{Entry, MISS};
+use super::Entry;
+use super::trie::{Prefix, Trie};
+use super::values::Values;
 
-/// Set in a node that leads to a block.
-const LEADS: u32 = 1 << 31;
-/// A node that nothing covers.
-const NOTHING: u32 = LEADS - 1;
-const BLOCK: usize = 256;
-
-/// Prefixes of a 32-bit field.
+/// Prefixes of a field in one word, or in two where `WIDE`. Longer ones come before shorter ones that cover them; of equal ones
+/// the one that comes first counts.
 #[derive(Debug)]
-pub struct Lpm {
-    /// One for each value of the upper 16 bits.
-    root: Vec<u32>,
-    /// Blocks of the second and third level.
-    blocks: Vec<u32>,
-    /// Values; nodes have places in it.
-    values: Vec<u64>,
+pub struct Prefixes<const WIDE: bool> {
+    field: Field,
+    trie: Trie,
+    values: Values,
+    depth: u32,
 }
 
-impl Lpm {
-    /// Builds the trie. Entries are prefixes of the first word's lower 32 bits.
-    pub fn new(_width: usize, entries: &[Entry], _seed: u64) -> Lpm {
-        let mut lpm = Lpm { root: vec![NOTHING; 1 << 16], blocks: Vec::new(), values: Vec::new() };
-        // Shorter first, so that longer ones lie on top; of equals the first entry last.
-        let mut sorted: Vec<&Entry> = entries.iter().collect();
-        sorted.sort_by_key(|e| (e.mask[0].count_ones(), std::cmp::Reverse(e.value & 0xffff_ffff)));
-        for entry in sorted {
-            let value = lpm.values.len() as u32;
-            lpm.values.push(entry.value);
-            lpm.insert(entry.key[0] as u32, entry.mask[0].count_ones() as usize, value);
-        }
-        lpm
+/// Prefixes of a field of up to 64 bits that lies in one word.
+pub type Lpm = Prefixes<false>;
+
+/// Prefixes of a field of up to 128 bits.
+pub type Lpm6 = Prefixes<true>;
+
+/// Where the field lies: its upper word (the lower is the one before), and how far it is from the upper end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Field {
+    word: usize,
+    shift: u32,
+}
+
+/// Nodes of wide prefixes are plain up to this bit: few IPv6 prefixes are shorter than 29 bits, and few go apart before.
+const PLAIN: u32 = 30;
+
+impl<const WIDE: bool> Prefixes<WIDE> {
+    /// Builds the trie. Entries want prefixes of the same field, and nothing else.
+    pub fn new(_width: usize, entries: &[Entry], _seed: u64) -> Self {
+        let (field, mut prefixes, values) = prefixes(entries);
+        let trie = Trie::new(&mut prefixes, if WIDE { PLAIN } else { 0 });
+        Prefixes { field, depth: trie.depth(), trie, values }
     }
 
     /// Bytes that it takes.
     pub fn memory(&self) -> usize {
-        4 * (self.root.len() + self.blocks.len()) + 8 * self.values.len()
+        self.trie.memory() + self.values.memory()
     }
 
-    fn insert(&mut self, prefix: u32, len: usize, value: u32) {
-        let top = (prefix >> 16) as usize;
-        if len <= 16 {
-            self.root[top..top + (1 << (16 - len))].fill(value);
-            return;
-        }
-        let block = self.block_under(None, top);
-        let second = block + (prefix >> 8) as usize % BLOCK;
-        if len <= 24 {
-            self.blocks[second..second + (1 << (24 - len))].fill(value);
-            return;
-        }
-        let block = self.block_under(Some(()), second);
-        let third = block + prefix as usize % BLOCK;
-        self.blocks[third..third + (1 << (32 - len))].fill(value);
-    }
-
-    /// The block that a node leads to; made, full of what the node said, if there is none.
-    fn block_under(&mut self, below_root: Option<()>, node: usize) -> usize {
-        let old = if below_root.is_some() { self.blocks[node] } else { self.root[node] };
-        if old & LEADS != 0 {
-            return (old & !LEADS) as usize * BLOCK;
-        }
-        let block = self.blocks.len();
-        self.blocks.extend([old; BLOCK]);
-        let leads = LEADS | (block / BLOCK) as u32;
-        if below_root.is_some() {
-            self.blocks[node] = leads;
-        } else {
-            self.root[node] = leads;
-        }
-        block
-    }
-
-    /// The value of the longest prefix of `key`, or [`MISS`].
+    /// The value of the longest prefix of `key`, or [`MISS`](super::MISS).
     #[inline(always)]
     pub fn lookup(&self, key: &[u64]) -> u64 {
-        let key = key.first().copied().unwrap_or(0) as u32;
-        let mut node = self.root[(key >> 16) as usize & 0xffff];
-        if node & LEADS != 0 {
-            node = self.under(node, key >> 8);
-            if node & LEADS != 0 {
-                node = self.under(node, key);
-            }
-        }
-        self.values.get(node as usize).copied().unwrap_or(MISS)
+        self.values.value(self.trie.lookup(self.field.of::<WIDE>(key)).0)
     }
 
     /// The same for a burst.
     #[inline]
     pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
-        super::one_by_one(keys, found, |key| self.lookup(key));
+        let width = keys.len() / found.len().max(1);
+        let key = |i: usize| {
+            let bits = self.field.of::<WIDE>(keys.get(i * width..).unwrap_or(&[]));
+            ((bits >> 64) as u64, bits as u64)
+        };
+        let leaves = self.trie.lookup_burst(found.len(), key);
+        found.iter_mut().zip(leaves).for_each(|(found, leaf)| *found = self.values.value(leaf));
     }
 
-    /// Lines that a look-up reads at the most.
+    /// Lines that a look-up reads at the most: one of the array, and of each node the vector and a leaf.
     pub fn worst_probes(&self) -> u32 {
-        4
+        1 + 2 * self.depth
     }
 
     /// Lines that the look-up of a key reads, or more.
-    pub fn probes(&self, _key: &[u64]) -> u32 {
-        4
+    pub fn probes(&self, key: &[u64]) -> u32 {
+        1 + 2 * self.trie.lookup(self.field.of::<WIDE>(key)).1
     }
+}
 
+impl Field {
+    /// What a key has there, at the upper end.
     #[inline(always)]
-    fn under(&self, node: u32, key: u32) -> u32 {
-        let at = (node & !LEADS) as usize * BLOCK + key as usize % BLOCK;
-        self.blocks.get(at).copied().unwrap_or(NOTHING)
+    pub fn of<const WIDE: bool>(&self, key: &[u64]) -> u128 {
+        let word = |at: usize| key.get(at).copied().unwrap_or(0);
+        if WIDE {
+            (u128::from(word(self.word)) << 64 | u128::from(word(self.word.wrapping_sub(1)))) << (self.shift & 127)
+        } else {
+            u128::from(word(self.word) << (self.shift & 63)) << 64
+        }
     }
+}
+
+/// The field that entries want prefixes of, the prefixes, and the values.
+pub(super) fn prefixes(entries: &[Entry]) -> (Field, Vec<Prefix>, Values) {
+    let values = Values::of(entries);
+    let spelled = |entry: &Entry| if entry.ranges.is_empty() { vec![entry.clone()] } else { entry.spelled() };
+    let mut spelled: Vec<Entry> = entries.iter().flat_map(spelled).collect();
+    let word = spelled.iter().filter_map(|entry| entry.mask.iter().rposition(|word| *word != 0)).max().unwrap_or(0);
+    let mut field = Field { word, shift: 0 };
+    let used = spelled.iter().fold(0, |used, entry| used | field.of::<true>(&entry.mask));
+    field.shift = used.leading_zeros() % 128;
+    // Of equal prefixes the one that comes first is put in last.
+    spelled.sort_by_key(|entry| core::cmp::Reverse(entry.value & 0xffff_ffff));
+    let prefix = |entry: &Entry| {
+        let len = field.of::<true>(&entry.mask).leading_ones() as u8;
+        let bits = field.of::<true>(&entry.key) & !u128::MAX.checked_shr(len.into()).unwrap_or(0);
+        Prefix { bits, len, value: values.kept(entry.value) }
+    };
+    let prefixes = spelled.iter().map(prefix).collect();
+    (field, prefixes, values)
 }

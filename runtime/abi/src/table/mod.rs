@@ -8,7 +8,10 @@
 //! |---|---|---|
 //! | [`TupleSpace`] | any entries | one probe a distinct mask, fewer where an early one decides; one mask: a hash table |
 //! | [`BitVector`] | a few thousand entries with many masks | two loads for each 16 bits of key, and a few words |
-//! | [`Lpm`] | prefixes of one field of up to 32 bits, longer ones first | one to three dependent loads |
+//! | [`Hash`] | exact keys: all entries under one mask | one or two lines, for a key of up to two words |
+//! | [`Index`] | one field of up to 16 bits, any entries | two loads |
+//! | [`Ranges`] | one field of up to 64 bits, masks and ranges in any order | as `Index`, or a trie's |
+//! | [`Lpm`], [`Lpm6`] | prefixes of one field, longer ones first | a line, and one or two for each six bits behind 18 |
 //!
 //! These are *sealed*: their entries are the program's rules. An [`Open`] table's entries come from outside; it is built of the
 //! same structures. A [`Root`] leads to all tables of a program.
@@ -17,16 +20,24 @@
 
 mod bit_vector;
 mod entry;
+pub mod hash;
+mod index;
 mod lpm;
 mod open;
+mod ranges;
 mod root;
 pub mod shape;
+mod trie;
 mod tuple_space;
+mod values;
 
 pub use bit_vector::BitVector;
 pub use entry::{Entry, Range, encode, prefixes};
-pub use lpm::Lpm;
+pub use hash::Hash;
+pub use index::Index;
+pub use lpm::{Lpm, Lpm6, Prefixes};
 pub use open::{Open, OpenEntry, Structure};
+pub use ranges::Ranges;
 pub use root::{EntryCounter, Root};
 pub use shape::{KeyMatch, MAX_ARGS, MatchKind, Part, Shape};
 pub use tuple_space::TupleSpace;
@@ -50,15 +61,15 @@ pub enum Kind {
     BitVector = 2,
     /// [`Open`]
     Open = 3,
-    /// One mask: a hash table.
+    /// [`Hash`]
     Hash = 4,
-    /// One field of up to 16 bits: an array.
+    /// [`Index`]
     Index = 5,
-    /// One field in intervals.
+    /// [`Ranges`]
     Ranges = 6,
     /// Many fields and many entries: a decision tree.
     Tree = 7,
-    /// Prefixes of one field of up to 128 bits.
+    /// [`Lpm6`]
     Lpm6 = 8,
 }
 
@@ -71,6 +82,14 @@ pub enum Table {
     Lpm(Lpm),
     /// See [`BitVector`].
     BitVector(BitVector),
+    /// See [`Hash`].
+    Hash(Hash),
+    /// See [`Index`].
+    Index(Index),
+    /// See [`Ranges`].
+    Ranges(Ranges),
+    /// See [`Lpm6`].
+    Lpm6(Lpm6),
     /// See [`Open`].
     Open(Open),
 }
@@ -82,6 +101,10 @@ macro_rules! each {
             Table::TupleSpace($it) => $of,
             Table::Lpm($it) => $of,
             Table::BitVector($it) => $of,
+            Table::Hash($it) => $of,
+            Table::Index($it) => $of,
+            Table::Ranges($it) => $of,
+            Table::Lpm6($it) => $of,
             Table::Open($it) => $of,
         }
     };
@@ -130,9 +153,17 @@ impl Table {
     pub fn new(kind: u64, width: usize, entries: &[Entry], seed: u64) -> Table {
         const BIT_VECTOR: u64 = Kind::BitVector as u64;
         const LPM: u64 = Kind::Lpm as u64;
+        const HASH: u64 = Kind::Hash as u64;
+        const INDEX: u64 = Kind::Index as u64;
+        const RANGES: u64 = Kind::Ranges as u64;
+        const LPM6: u64 = Kind::Lpm6 as u64;
         match kind {
             BIT_VECTOR => Table::BitVector(BitVector::new(width, entries, seed)),
             LPM => Table::Lpm(Lpm::new(width, entries, seed)),
+            HASH => Table::Hash(Hash::new(width, entries, seed)),
+            INDEX => Table::Index(Index::new(width, entries, seed)),
+            RANGES => Table::Ranges(Ranges::new(width, entries, seed)),
+            LPM6 => Table::Lpm6(Lpm6::new(width, entries, seed)),
             _ => Table::TupleSpace(TupleSpace::new(width, entries, seed)),
         }
     }
@@ -154,5 +185,7 @@ fn one_by_one(keys: &[u64], found: &mut [u64], lookup: impl Fn(&[u64]) -> u64) {
     }
 }
 
+#[cfg(test)]
+mod one_field;
 #[cfg(test)]
 mod tests;

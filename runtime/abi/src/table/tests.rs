@@ -3,9 +3,9 @@
 use super::*;
 
 /// A cheap sequence of numbers.
-struct Numbers(u64);
+pub(super) struct Numbers(pub u64);
 impl Numbers {
-    fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -13,9 +13,8 @@ impl Numbers {
     }
 }
 
-fn linear(entries: &[Entry], key: &[u64]) -> u64 {
-    let matches = |e: &&Entry| key.iter().zip(&e.mask).zip(&e.key).all(|((k, m), want)| k & m == *want);
-    entries.iter().filter(matches).map(|e| e.value).min_by_key(|v| v & 0xffff_ffff).unwrap_or(MISS)
+pub(super) fn linear(entries: &[Entry], key: &[u64]) -> u64 {
+    entries.iter().filter(|entry| entry.holds(key)).map(|e| e.value).min_by_key(|v| v & 0xffff_ffff).unwrap_or(MISS)
 }
 
 #[test]
