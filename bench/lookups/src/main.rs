@@ -126,6 +126,7 @@ fn options() -> Result<Options, String> {
         let value = args.next().ok_or_else(|| format!("{arg} wants a value"))?;
         let number = || value.parse::<usize>().map_err(|_| format!("{arg} wants a number, not `{value}`"));
         match arg.as_str() {
+            "--kinds" if value == "none" => options.kinds = Some(vec![]),
             "--kinds" => options.kinds = Some(value.split(',').map(kind).collect::<Result<_, _>>()?),
             "--order" if value == "uniform" => options.order = Order::Uniform,
             "--order" if value == "pareto" => options.order = Order::Pareto,

@@ -123,6 +123,20 @@ impl Table {
         each!(self, table => table.lookup_burst(keys, found));
     }
 
+    /// Which structure it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Table::TupleSpace(_) => Kind::TupleSpace,
+            Table::Lpm(_) => Kind::Lpm,
+            Table::BitVector(_) => Kind::BitVector,
+            Table::Open(_) => Kind::Open,
+            Table::Hash(_) => Kind::Hash,
+            Table::Index(_) => Kind::Index,
+            Table::Ranges(_) => Kind::Ranges,
+            Table::Lpm6(_) => Kind::Lpm6,
+        }
+    }
+
     /// Bytes that it takes, for people.
     pub fn memory(&self) -> usize {
         each!(self, table => table.memory())
@@ -157,15 +171,16 @@ impl Table {
         const INDEX: u64 = Kind::Index as u64;
         const RANGES: u64 = Kind::Ranges as u64;
         const LPM6: u64 = Kind::Lpm6 as u64;
-        match kind {
-            BIT_VECTOR => Table::BitVector(BitVector::new(width, entries, seed)),
-            LPM => Table::Lpm(Lpm::new(width, entries, seed)),
-            HASH => Table::Hash(Hash::new(width, entries, seed)),
-            INDEX => Table::Index(Index::new(width, entries, seed)),
-            RANGES => Table::Ranges(Ranges::new(width, entries, seed)),
-            LPM6 => Table::Lpm6(Lpm6::new(width, entries, seed)),
-            _ => Table::TupleSpace(TupleSpace::new(width, entries, seed)),
-        }
+        let table = match kind {
+            BIT_VECTOR => BitVector::new(width, entries, seed).map(Table::BitVector),
+            LPM => Some(Table::Lpm(Lpm::new(width, entries, seed))),
+            HASH => Some(Table::Hash(Hash::new(width, entries, seed))),
+            INDEX => Some(Table::Index(Index::new(width, entries, seed))),
+            RANGES => Some(Table::Ranges(Ranges::new(width, entries, seed))),
+            LPM6 => Some(Table::Lpm6(Lpm6::new(width, entries, seed))),
+            _ => None,
+        };
+        table.unwrap_or_else(|| Table::TupleSpace(TupleSpace::new(width, entries, seed)))
     }
 }
 

@@ -257,8 +257,11 @@ fn structure(shape: &Shape, entries: &[OpenEntry], seed: u64) -> Find {
     let mut masks: Vec<&[u64]> = spelled.iter().map(|e| e.mask.as_slice()).collect();
     masks.sort_unstable();
     masks.dedup();
-    if masks.len() > FEW_MASKS && spelled.len() <= MAX_VECTOR {
-        return Find::BitVector(BitVector::new(width, &spelled, seed));
+    if masks.len() > FEW_MASKS
+        && spelled.len() <= MAX_VECTOR
+        && let Some(vectors) = BitVector::new(width, &spelled, seed)
+    {
+        return Find::BitVector(vectors);
     }
     Find::TupleSpace(TupleSpace::new(width, &spelled, seed))
 }

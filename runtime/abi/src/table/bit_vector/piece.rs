@@ -1,0 +1,198 @@
+//! The classes of a piece: where the value space turns from one class to another, and the trie that finds the class of a value.
+//!
+//! The trie takes eight bits a level and has all its leaves at the bottom, so a look-up has no branch. Where a class covers all
+//! below a node early, the levels left go through a block that leads to itself: block `c` is full of `c`, and as a class that
+//! is `c` too. Classes that need such a block have the lowest numbers.
+
+use std::collections::HashMap;
+
+use super::super::Entry;
+use super::Piece;
+use super::classes::Classes;
+use super::cut::{Cut, Want};
+
+/// The piece and its classes, its blocks behind those that are there; nothing if it would be too large.
+pub(super) fn piece(
+    cut: Cut,
+    entries: &[Entry],
+    words: usize,
+    blocks: &mut Vec<[u16; 256]>,
+) -> Option<(Piece, Classes)> {
+    let wants: Vec<Want> = entries.iter().map(|entry| cut.want(entry)).collect();
+    let used = wants.iter().fold(0, |used, want| used | want.mask);
+    let ranges = wants.iter().any(|want| want.low > 0 || want.high < cut.ones());
+    // Bits below and above those that entries look at are cut off.
+    let (cut, wants) = if ranges || used == 0 {
+        (cut, wants)
+    } else {
+        let low = used.trailing_zeros();
+        let cut = Cut { shift: cut.shift + low, width: 64 - used.leading_zeros() - low, ..cut };
+        (cut, entries.iter().map(|entry| cut.want(entry)).collect())
+    };
+    let mut classes = Classes::new(words);
+    let turns = turns(cut, &wants, &mut classes)?;
+    let mut trie = Trie { turns, uniform: vec![false; classes.len()], own: Vec::new(), known: HashMap::new() };
+    let levels = cut.width.div_ceil(8);
+    trie.find_uniform(levels - 1, 0, 0..trie.turns.len());
+    let classes = trie.number_uniform(&classes);
+    let top = trie.block(levels - 1, 0, 0..trie.turns.len())?;
+    let piece = Piece {
+        word: cut.word,
+        shift: cut.shift,
+        mask: cut.ones(),
+        levels: levels as usize,
+        start: blocks.len(),
+        len: trie.own.len(),
+        top: top.into(),
+    };
+    blocks.append(&mut trie.own);
+    Some((piece, classes))
+}
+
+/// Where classes begin, lowest value first.
+fn turns(cut: Cut, wants: &[Want], classes: &mut Classes) -> Option<Vec<(u64, u16)>> {
+    // Entries that want the same, together: prefixes and ranges by where they begin and end, other masks by value.
+    let mut same: HashMap<Want, Vec<usize>> = HashMap::new();
+    for (i, want) in wants.iter().enumerate() {
+        same.entry(*want).or_default().push(i);
+    }
+    let mut ends: Vec<(u64, &[usize])> = Vec::new();
+    let mut masked: Vec<(&Want, &[usize])> = Vec::new();
+    for (want, who) in &same {
+        let free = cut.ones() & !want.mask;
+        if free & free.wrapping_add(1) != 0 {
+            masked.push((want, who));
+            continue;
+        }
+        let (low, high) = (want.key.max(want.low), (want.key | free).min(want.high));
+        if low <= high {
+            ends.push((low, who));
+            if high < cut.ones() {
+                ends.push((high + 1, who));
+            }
+        }
+    }
+    ends.sort_unstable();
+    let mut starts: Vec<u64> = ends.iter().map(|(at, _)| *at).chain([0]).collect();
+    if !masked.is_empty() {
+        starts.extend(1..=cut.ones()); // such pieces are narrow
+    }
+    starts.sort_unstable();
+    starts.dedup();
+    let (mut vector, mut with) = (vec![0u64; classes.words()], vec![0u64; classes.words()]);
+    let (mut ends, mut turns): (_, Vec<(u64, u16)>) = (ends.into_iter().peekable(), Vec::new());
+    let masked = ByMask::new(&masked);
+    for start in starts {
+        while let Some((_, who)) = ends.next_if(|(at, _)| *at == start) {
+            who.iter().for_each(|&i| vector[i / 64] ^= 1 << (i % 64));
+        }
+        with.clone_from(&vector);
+        masked.each(start, |i| with[i / 64] |= 1 << (i % 64));
+        let class = classes.number(&with)?;
+        if turns.last().is_none_or(|(_, last)| *last != class) {
+            turns.push((start, class));
+        }
+    }
+    Some(turns)
+}
+
+/// What is wanted, and who wants it.
+type Wanted<'a> = Vec<(&'a Want, &'a [usize])>;
+
+/// Wants under masks that are no prefixes, by mask, then by key.
+struct ByMask<'a>(HashMap<u64, HashMap<u64, Wanted<'a>>>);
+
+impl<'a> ByMask<'a> {
+    fn new(wants: &[(&'a Want, &'a [usize])]) -> ByMask<'a> {
+        let mut all: HashMap<u64, HashMap<u64, Wanted>> = HashMap::new();
+        for (want, who) in wants {
+            all.entry(want.mask).or_default().entry(want.key).or_default().push((*want, *who));
+        }
+        ByMask(all)
+    }
+
+    fn each(&self, value: u64, mut found: impl FnMut(usize)) {
+        for (mask, by_key) in &self.0 {
+            for (want, who) in by_key.get(&(value & mask)).into_iter().flatten() {
+                if (want.low..=want.high).contains(&value) {
+                    who.iter().for_each(|&i| found(i));
+                }
+            }
+        }
+    }
+}
+
+struct Trie {
+    turns: Vec<(u64, u16)>,
+    /// Classes that cover all below a node above the last level.
+    uniform: Vec<bool>,
+    own: Vec<[u16; 256]>,
+    known: HashMap<[u16; 256], u16>,
+}
+
+impl Trie {
+    /// For each child of a node at a level, counted from the bottom, the turns in it.
+    fn children(
+        &self,
+        level: u32,
+        base: u64,
+        within: std::ops::Range<usize>,
+    ) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> {
+        let size = 8 * level;
+        let mut next = within.start;
+        (0..256u64).map(move |i| {
+            let (low, high) = (base | i << size, base | i << size | ((1u64 << size) - 1));
+            while next + 1 < within.end && self.turns[next + 1].0 <= low {
+                next += 1;
+            }
+            let mut end = next + 1;
+            while end < within.end && self.turns[end].0 <= high {
+                end += 1;
+            }
+            let start = next;
+            next = end - 1;
+            (low, start..end)
+        })
+    }
+
+    fn find_uniform(&mut self, level: u32, base: u64, within: std::ops::Range<usize>) {
+        if level == 0 {
+            return;
+        }
+        for (base, within) in self.children(level, base, within).collect::<Vec<_>>() {
+            if within.len() == 1 {
+                self.uniform[usize::from(self.turns[within.start].1)] = true;
+            } else {
+                self.find_uniform(level - 1, base, within);
+            }
+        }
+    }
+
+    /// Gives uniform classes the lowest numbers, and blocks that lead to themselves.
+    fn number_uniform(&mut self, classes: &Classes) -> Classes {
+        let mut order: Vec<u16> = (0..classes.len() as u16).collect();
+        order.sort_by_key(|class| !self.uniform[usize::from(*class)]);
+        let mut new = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(to, from)| new[usize::from(*from)] = to as u16);
+        self.turns.iter_mut().for_each(|(_, class)| *class = new[usize::from(*class)]);
+        let blocks = self.uniform.iter().filter(|uniform| **uniform).count();
+        self.own.extend((0..blocks).map(|class| [class as u16; 256]));
+        classes.renumbered(&new)
+    }
+
+    fn block(&mut self, level: u32, base: u64, within: std::ops::Range<usize>) -> Option<u16> {
+        let mut block = [0; 256];
+        for ((base, within), place) in
+            self.children(level, base, within).collect::<Vec<_>>().into_iter().zip(&mut block)
+        {
+            *place = if within.len() == 1 { self.turns[within.start].1 } else { self.block(level - 1, base, within)? };
+        }
+        if let Some(known) = self.known.get(&block) {
+            return Some(*known);
+        }
+        let number = u16::try_from(self.own.len()).ok()?;
+        self.own.push(block);
+        self.known.insert(block, number);
+        Some(number)
+    }
+}
