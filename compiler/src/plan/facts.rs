@@ -45,6 +45,8 @@ struct Fact {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     facts: BTreeMap<Key, Fact>,
+    /// Words of variables: bits that are known, and their values.
+    vars: BTreeMap<u16, (u64, u64)>,
     /// How many ports there are: the values of `in_port`.
     pub ports: u16,
     /// Their OpenFlow numbers, where they are needed.
@@ -98,8 +100,47 @@ impl Facts {
 
     /// The value of a read, if every bit is known.
     pub fn constant(&self, read: &Read) -> Option<u128> {
-        let fact = self.facts.get(&key(read))?;
-        (fact.mask == ones(read.place.width)).then_some(fact.value)
+        if let Some(fact) = self.facts.get(&key(read)).filter(|fact| fact.mask == ones(read.place.width)) {
+            return Some(fact.value);
+        }
+        self.variable(&read.place)
+    }
+
+    /// The value of a slice of the variables, if every bit is known.
+    fn variable(&self, place: &Place) -> Option<u128> {
+        if place.space != Space::Meta || self.vars.is_empty() {
+            return None;
+        }
+        let mut value = 0;
+        for (word, bits) in words_of(place) {
+            let (mask, known) = *self.vars.get(&word)?;
+            if mask & bits != bits {
+                return None;
+            }
+            value = value << bits.count_ones() | u128::from((known & bits) >> bits.trailing_zeros());
+        }
+        Some(value)
+    }
+
+    /// Variables of a packet that begins: all are 0.
+    pub fn no_variables_set(&mut self, words: u16) {
+        self.vars = (0..words).map(|word| (word, (u64::MAX, 0))).collect();
+    }
+
+    /// A slice of the variables was written: with this, or with what is not known.
+    pub fn write_variable(&mut self, place: &Place, value: Option<u128>) {
+        let mut left = place.width;
+        for (word, bits) in words_of(place) {
+            left -= bits.count_ones() as u8;
+            let (mask, known) = self.vars.entry(word).or_default();
+            match value {
+                Some(value) => {
+                    *mask |= bits;
+                    *known = *known & !bits | ((value >> left) as u64) << bits.trailing_zeros() & bits;
+                }
+                None => *mask &= !bits,
+            }
+        }
     }
 
     /// From here on `read` is `value`.
@@ -117,6 +158,14 @@ impl Facts {
 
     /// Nothing is known any more of reads that `gone` names.
     pub fn forget(&mut self, gone: impl Fn(&Space) -> bool) {
+        if gone(&Space::Meta) {
+            self.vars.clear();
+        }
+        self.forget_tests(gone);
+    }
+
+    /// What tests said of reads that `gone` names is not known any more.
+    pub fn forget_tests(&mut self, gone: impl Fn(&Space) -> bool) {
         self.facts.retain(|key, _| {
             !gone(&match key.0 {
                 0 => Space::Field(Field::ALL[usize::from(key.1)]),
@@ -155,6 +204,9 @@ impl Facts {
 
     /// What a test comes to; open, it may have become simpler.
     fn test(&self, atom: &Atom) -> Known {
+        if let Some(value) = self.variable(&atom.read.place) {
+            return known(matches(&atom.test, value));
+        }
         let Some(fact) = self.facts.get(&key(&atom.read)) else { return open(atom) };
         if let Some((_, holds)) = fact.tests.iter().find(|(test, _)| *test == atom.test) {
             return known(*holds);
@@ -217,6 +269,16 @@ impl Facts {
             _ => Known::Open(make(left)),
         }
     }
+}
+
+/// The words that a slice of the variables lies in, each with its bits; words are numbered from 0, bits of a word from the most
+/// significant.
+fn words_of(place: &Place) -> impl Iterator<Item = (u16, u64)> {
+    let (from, to) = (u32::from(place.offset), u32::from(place.offset) + u32::from(place.width));
+    (from / 64..to.div_ceil(64)).map(move |word| {
+        let (first, end) = (from.max(word * 64) - word * 64, to.min(word * 64 + 64) - word * 64);
+        (word as u16, (u64::MAX >> first) & (u64::MAX << (64 - end)))
+    })
 }
 
 fn known(holds: bool) -> Known {

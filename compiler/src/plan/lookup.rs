@@ -17,7 +17,7 @@ use super::report::Classifier;
 use crate::hir::{Cond, Match, Read};
 
 /// Rules from which on a look-up is data.
-const MIN_RULES: usize = 24;
+const MIN_RULES: usize = 8;
 /// Entries that one rule may become.
 const MAX_ENTRIES: usize = 1024;
 /// Masks of a tuple space that cost less than bit vectors.
@@ -373,6 +373,9 @@ fn entry(masks: &Masks, slots: &[Slot], width: usize, value: u64) -> Entry {
 /// up to some thousand entries are bit vectors.
 fn choose(entries: &[Entry], slots: &[Slot]) -> Kind {
     let masks: BTreeSet<&[u64]> = entries.iter().map(|e| e.mask.as_slice()).collect();
+    if masks.len() == 1 {
+        return Kind::Hash;
+    }
     let many = if masks.len() > FEW_MASKS && entries.len() <= MAX_VECTOR { Kind::BitVector } else { Kind::TupleSpace };
     let [slot] = slots else { return many };
     let is_prefix = |mask: u64| mask <= 0xffff_ffff && (mask as u32).leading_ones() == (mask as u32).count_ones();

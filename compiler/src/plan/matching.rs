@@ -42,6 +42,9 @@ impl<'p> Lower<'p> {
             self.decide(state.table, open, rejected, Classifier::Chain { tests });
             return self.chain(rules, state, out);
         }
+        if rules.len() > 8 && self.lookup(&rules, &state, open, &[], out).is_ok() {
+            return;
+        }
         if rules.len() > MAX_TREE_RULES {
             rejected
                 .push(("tree", format!("it has {} rules, and a tree has {MAX_TREE_RULES} at the most", rules.len())));

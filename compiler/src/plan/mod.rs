@@ -10,12 +10,14 @@
 //! | [`values`] | how a field is read, and when a value at hand serves; `numbers`: those of ports, [`declared`]: of headers that the program declares |
 //! | [`matching`] | whether a table is a tree of tests, a chain, or a look-up in data ([`lookup`]) |
 //! | [`alike`] | which rules are one piece of code, with their constants as data |
+//! | [`dead`] | which writes of variables nobody sees |
 //! | [`report`] | nothing: it keeps what was decided, and why |
 //! | [`lower`] | prefix, points and functions; the order of tests; copies or shares of outputs |
 
 mod alike;
 pub mod analysis;
 pub mod code;
+mod dead;
 mod declared;
 pub mod facts;
 mod lookup;

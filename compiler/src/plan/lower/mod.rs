@@ -27,7 +27,8 @@ use self::ends::maybe;
 use super::alike::{Alike, Case, alike};
 use super::analysis::{Analysis, analyse};
 use super::code::{Expr, External, Function, Label, Op, Param, Plan, Rows, Stage, Stmt, Value};
-use super::facts::Facts;
+use super::dead;
+use super::facts::{Facts, Known};
 use super::report::{Body, Classifier, Decision, Report, Waits};
 use super::values::{Fresh, Site, Values, Wide};
 use crate::describe::{describe, open_tables};
@@ -38,6 +39,8 @@ use crate::hir::{Place, PortId, Program, Read, Space, TableId, View};
 const MAX_POINTS: usize = 200;
 /// A table with at most this many rules is inlined wherever it is reached.
 const INLINE_RULES: usize = 4;
+/// A table with more is not looked at for how many of its rules are left.
+const MAX_SMALL_RULES: usize = 256;
 /// Statements of one body after which tables become functions.
 const BODY_BUDGET: u32 = 40_000;
 
@@ -212,7 +215,7 @@ impl<'p> Lower<'p> {
         let mut meta = describe(self.program, self.counters, self.points.len());
         meta.vars += self.waiting_args as u32;
         meta.scratch = scratch;
-        let plan = Plan {
+        let mut plan = Plan {
             prefix,
             meta,
             points: self.points,
@@ -228,6 +231,7 @@ impl<'p> Lower<'p> {
             stacks: self.stacks,
             reshapes,
         };
+        dead::writes(&mut plan);
         (plan, self.report)
     }
 
@@ -244,6 +248,7 @@ impl<'p> Lower<'p> {
     /// A packet as it comes in.
     fn start(&self) -> State {
         let mut facts = self.no_facts();
+        facts.no_variables_set(self.program.metadata_words);
         for field in [Field::CtState, Field::CtZone, Field::CtMark, Field::CtLabel] {
             facts.set(&table_read(field), 0);
         }
@@ -317,7 +322,7 @@ impl<'p> Lower<'p> {
     fn visit(&mut self, table: TableId, port: Option<PortId>, mut state: State, out: &mut Vec<Stmt>) {
         state.args.clear();
         let ordered = self.analysis.table(table).ordered;
-        let own_function = self.is_function(table);
+        let own_function = self.is_function(table) && !self.is_small_here(table, port, &state);
         if own_function && ordered && !state.in_order {
             return self.suspend(state, None, out, move |lower, state, out| lower.visit(table, port, state, out));
         }
@@ -332,6 +337,19 @@ impl<'p> Lower<'p> {
             state.facts.set(&table_read(Field::InPort), u128::from(port.0));
         }
         self.rules_seen_by(port.is_some(), state, out);
+    }
+
+    /// Whether what is known of the packet leaves so few of a table's rules that they may stand in several places.
+    fn is_small_here(&self, table: TableId, port: Option<PortId>, state: &State) -> bool {
+        let t = usize::from(table.0);
+        let rules = &self.program.tables[t].rules;
+        if self.analysis.cyclic[t] || self.spent > BODY_BUDGET || port.is_some() || rules.len() > MAX_SMALL_RULES {
+            return false;
+        }
+        let left = rules.iter().map(|rule| state.facts.simplify(&rule.cond)).filter(|known| *known != Known::False);
+        let mut surely = false;
+        let left = left.take_while(|known| !std::mem::replace(&mut surely, *known == Known::True)).count();
+        left <= INLINE_RULES
     }
 
     fn is_function(&self, table: TableId) -> bool {

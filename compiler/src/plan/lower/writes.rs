@@ -42,10 +42,9 @@ impl Lower<'_> {
                 } else {
                     out.push(Stmt::SetVar { word: first, value: low });
                 }
-                state.facts.forget(|space| *space == Space::Meta);
-                if let (hir::Value::Const(value), true) = (value, place.width <= 64) {
-                    state.facts.set(&Read { place: *place, view: View::Table }, *value);
-                }
+                state.facts.forget_tests(|space| *space == Space::Meta);
+                let known = if let hir::Value::Const(value) = value { Some(*value) } else { None };
+                state.facts.write_variable(place, known);
             }
             Space::Field(field) => {
                 let ethernet = match field {
