@@ -14,6 +14,7 @@
 //! else on that processor, this is the time a packet takes; with something else, what it would take, but for caches.
 
 pub mod artifacts;
+pub mod compiled;
 pub mod engine;
 pub mod error;
 pub mod frames;

@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use pipec_bench::Error;
 use pipec_bench::process::Stop;
 
-use crate::commands::{forward, instructions};
+use crate::commands::{forward, instructions, live};
 
 /// Measure this dataplane beside others, on the same frames over the same ports
 ///
@@ -27,6 +27,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Instructions(instructions::Args),
+    Live(live::Args),
 }
 
 fn main() -> ExitCode {
@@ -48,6 +49,7 @@ fn run(args: &Cli) -> Result<ExitCode, Error> {
     match &args.command {
         None => forward::run(&args.forward, stop),
         Some(Command::Instructions(args)) => instructions::run(args, &stop),
+        Some(Command::Live(args)) => live::run(args),
     }
 }
 

@@ -145,15 +145,7 @@ impl Process {
 
     /// How long its threads have had a processor, until now.
     pub fn busy(&self) -> Busy {
-        let mut threads = BTreeMap::new();
-        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()));
-        for task in tasks.into_iter().flatten().flatten() {
-            let spent = fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-            if let Some(ns) = spent.split(' ').next().and_then(|ns| ns.parse().ok()) {
-                threads.insert(task.file_name().to_string_lossy().into_owned(), ns);
-            }
-        }
-        Busy { at: Instant::now(), threads }
+        busy(self.child.id())
     }
 }
 
@@ -162,6 +154,19 @@ impl Drop for Process {
         let _ = self.child.kill(); // it may have ended by itself
         let _ = self.child.wait();
     }
+}
+
+/// How long the threads of a process have had a processor, until now.
+pub fn busy(process: u32) -> Busy {
+    let mut threads = BTreeMap::new();
+    let tasks = fs::read_dir(format!("/proc/{process}/task"));
+    for task in tasks.into_iter().flatten().flatten() {
+        let spent = fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
+        if let Some(ns) = spent.split(' ').next().and_then(|ns| ns.parse().ok()) {
+            threads.insert(task.file_name().to_string_lossy().into_owned(), ns);
+        }
+    }
+    Busy { at: Instant::now(), threads }
 }
 
 /// When each thread of a process had had how much of a processor.

@@ -2,6 +2,7 @@
 
 pub mod forward;
 pub mod instructions;
+pub mod live;
 
 use std::io::{self, Write};
 use std::time::Duration;

@@ -17,15 +17,15 @@ const RANGES: [(u16, u16); 3] = [(0, 65_535), (0, 1023), (1024, 65_535)];
 const SHARES: [f64; 4] = [0.35, 0.05, 0.1, 0.5];
 
 /// An address and the length of a prefix.
-type Prefix = (u32, u32);
+pub(crate) type Prefix = (u32, u32);
 /// The first port and the last.
-type Ports = (u16, u16);
+pub(crate) type Ports = (u16, u16);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Rule {
-    prefixes: [Prefix; 2],
-    protocol: u8,
-    ports: [Ports; 2],
+pub(crate) struct Rule {
+    pub prefixes: [Prefix; 2],
+    pub protocol: u8,
+    pub ports: [Ports; 2],
 }
 
 /// What the frames are.
@@ -53,7 +53,7 @@ pub fn make(count: u32, traffic: Traffic) -> Content {
     Content { rules: text + super::LAST, frames: vec![frames] }
 }
 
-fn rules(count: usize, random: &mut Random) -> Vec<Rule> {
+pub(crate) fn rules(count: usize, random: &mut Random) -> Vec<Rule> {
     let pool = pool(count, random);
     let shares = Weights::shares(SHARES);
     let (mut seen, mut rules) = (HashSet::new(), Vec::with_capacity(count));

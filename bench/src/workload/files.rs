@@ -11,6 +11,7 @@ use pipec_runtime::pcap::{Resolution, Writer};
 
 use super::{Content, Workload};
 use crate::Error;
+use crate::frames::Frame;
 
 /// Ports that DPDK takes, as it is built here.
 pub const MOST_PORTS: u32 = dpdk_sys::RTE_MAX_ETHPORTS;
@@ -38,13 +39,8 @@ impl Files {
         let rules = folder.join("rules.flows");
         let Content { rules: text, frames } = workload.make();
         fs::write(&rules, text).map_err(|error| Error::file(&rules, &error))?;
-        let failed = |error| Error::Failed(format!("{error}"));
         for (port, frames) in frames.iter().enumerate() {
-            let mut writer = Writer::create(&capture(&folder, port), Resolution::Micro).map_err(failed)?;
-            for frame in frames {
-                writer.write(0, frame).map_err(failed)?;
-            }
-            writer.finish().map_err(failed)?;
+            write_capture(&folder, port, frames)?;
         }
         Ok(Files { workload, folder, rules, receiving: frames.len() as u32 })
     }
@@ -76,6 +72,16 @@ impl Files {
         let quiet = |i| if i < self.receiving { "" } else { ",no-rx=1" };
         (0..self.workload.ports().min(MOST_PORTS)).map(|i| format!("net_null{i}{}", quiet(i))).collect()
     }
+}
+
+/// Writes what the device of this number receives.
+pub(crate) fn write_capture(folder: &Path, port: usize, frames: &[Frame]) -> Result<(), Error> {
+    let failed = |error| Error::Failed(format!("{error}"));
+    let mut writer = Writer::create(&capture(folder, port), Resolution::Micro).map_err(failed)?;
+    for frame in frames {
+        writer.write(0, frame).map_err(failed)?;
+    }
+    writer.finish().map_err(failed)
 }
 
 /// What the device of this number receives.

@@ -7,11 +7,7 @@ use crate::random::Random;
 /// So many addresses.
 pub fn make(entries: u32) -> Content {
     let mut random = Random::new(SEED);
-    let mut macs: Vec<u64> = (0..entries + entries / 8).map(|_| random.below(1 << 40)).collect();
-    macs.sort_unstable();
-    macs.dedup();
-    random.shuffle(&mut macs);
-    macs.truncate(entries as usize);
+    let macs = addresses(entries, &mut random);
     let rules = macs.iter().map(|mac| {
         let [_, _, _, a, b, c, d, e] = mac.to_be_bytes();
         format!("table=0,priority=10,dl_dst=02:{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x} actions=output:2\n")
@@ -23,4 +19,14 @@ pub fn make(entries: u32) -> Content {
         frame
     });
     Content { rules, frames: vec![frames.collect()] }
+}
+
+/// So many addresses, all different, without their first byte.
+pub(crate) fn addresses(count: u32, random: &mut Random) -> Vec<u64> {
+    let mut macs: Vec<u64> = (0..count + count / 8).map(|_| random.below(1 << 40)).collect();
+    macs.sort_unstable();
+    macs.dedup();
+    random.shuffle(&mut macs);
+    macs.truncate(count as usize);
+    macs
 }

@@ -24,16 +24,7 @@ const LENGTHS: [(u32, f64); 10] = [
 /// So many prefixes, less those that come twice.
 pub fn make(prefixes: u32) -> Content {
     let mut random = Random::new(SEED);
-    let weights = Weights::shares(LENGTHS.map(|length| length.1));
-    let lengths: Vec<u32> = (0..prefixes).map(|_| LENGTHS[random.weighted(&weights)].0).collect();
-    let mut seen = HashSet::new();
-    let mut routes: Vec<(u32, u32)> = Vec::with_capacity(lengths.len());
-    for length in lengths {
-        let address = random.within(0x0100_0000, 0xdf00_0000) as u32 & (u32::MAX << (32 - length));
-        if seen.insert((address, length)) {
-            routes.push((address, length));
-        }
-    }
+    let routes = routes(prefixes, &mut random);
     let rules = routes.iter().map(|(address, length)| {
         let (prefix, hop) = (Ipv4Addr::from(*address), address & 0xff);
         format!(
@@ -52,4 +43,19 @@ pub fn make(prefixes: u32) -> Content {
         frame
     });
     Content { rules, frames: vec![frames.collect()] }
+}
+
+/// Addresses and lengths of so many prefixes, less those that come twice.
+pub(crate) fn routes(prefixes: u32, random: &mut Random) -> Vec<(u32, u32)> {
+    let weights = Weights::shares(LENGTHS.map(|length| length.1));
+    let lengths: Vec<u32> = (0..prefixes).map(|_| LENGTHS[random.weighted(&weights)].0).collect();
+    let mut seen = HashSet::new();
+    let mut routes: Vec<(u32, u32)> = Vec::with_capacity(lengths.len());
+    for length in lengths {
+        let address = random.within(0x0100_0000, 0xdf00_0000) as u32 & (u32::MAX << (32 - length));
+        if seen.insert((address, length)) {
+            routes.push((address, length));
+        }
+    }
+    routes
 }

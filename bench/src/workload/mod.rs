@@ -16,12 +16,12 @@
 //! attack-N      the rules of acl-N, frames that each miss some rule by one bit
 //! ```
 
-mod acl;
+pub(crate) mod acl;
 mod classes;
-mod files;
+pub(crate) mod files;
 mod firewall;
-mod l2;
-mod l3;
+pub(crate) mod l2;
+pub(crate) mod l3;
 mod wire;
 
 use std::fmt;
@@ -33,7 +33,7 @@ pub use acl::Traffic;
 pub use files::{Files, MOST_PORTS};
 
 /// What decides rules, frames and their order.
-const SEED: u32 = 11;
+pub(crate) const SEED: u32 = 11;
 /// Streams and flows, at most: more would not differ in their ports.
 const MAX_FLOWS: u32 = 50_000_000;
 /// Rules, at most.
