@@ -25,6 +25,7 @@ pub mod random;
 pub mod report;
 pub mod rounds;
 pub mod targets;
+pub mod updates;
 pub mod workload;
 
 pub use error::Error;

@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use pipec_bench::Error;
 use pipec_bench::process::Stop;
 
-use crate::commands::{forward, instructions, live};
+use crate::commands::{forward, instructions, live, updates};
 
 /// Measure this dataplane beside others, on the same frames over the same ports
 ///
@@ -28,6 +28,7 @@ struct Cli {
 enum Command {
     Instructions(instructions::Args),
     Live(live::Args),
+    Updates(updates::Args),
 }
 
 fn main() -> ExitCode {
@@ -50,6 +51,7 @@ fn run(args: &Cli) -> Result<ExitCode, Error> {
         None => forward::run(&args.forward, stop),
         Some(Command::Instructions(args)) => instructions::run(args, &stop),
         Some(Command::Live(args)) => live::run(args),
+        Some(Command::Updates(args)) => updates::run(args),
     }
 }
 

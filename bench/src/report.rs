@@ -183,6 +183,11 @@ fn row(measured: &Measured, tsc_hz: f64) -> Row {
     }
 }
 
+/// The median of some figures.
+pub fn median(figures: Vec<f64>) -> f64 {
+    Spread::of(figures).median
+}
+
 /// A table with these heads; those that end with a space stand above numbers.
 pub fn table(heads: &[&str]) -> Table {
     let mut table = Table::new();
