@@ -19,6 +19,8 @@
 //! A value's low 32 bits are the place of the entry among all (lower is first), the high ones what the program makes of it.
 
 mod bit_vector;
+pub mod calibrate;
+mod costs;
 mod entry;
 pub mod hash;
 mod index;
@@ -32,6 +34,7 @@ mod tuple_space;
 mod values;
 
 pub use bit_vector::BitVector;
+pub use costs::Costs;
 pub use entry::{Entry, Range, encode, prefixes};
 pub use hash::Hash;
 pub use index::Index;
