@@ -6,39 +6,25 @@
 
 use std::collections::BTreeSet;
 
-use pipec_abi::table::{self, Entry, Kind, MAX_WORDS, prefixes};
+use pipec_abi::table::{self, Entry, Kind, MAX_WORDS};
 
 use super::alike::Alike;
 use super::code::{Expr, Op, Rows, Stmt, Value};
-use super::facts::{Facts, Known, ones, spell_out};
+use super::entries::{self, MAX_ENTRIES, Slot, Spelled, always, entry, layout, shared_tests, spell_rules, words};
+use super::facts::Facts;
 use super::lower::{Ask, Lower, State};
 use super::matching::Open;
 use super::report::Classifier;
-use crate::hir::{Cond, Match, Read};
+use crate::hir::{Match, Read};
 
 /// Rules from which on a look-up is data.
 const MIN_RULES: usize = 8;
-/// Entries that one rule may become.
-const MAX_ENTRIES: usize = 1024;
 /// Masks of a tuple space that cost less than bit vectors.
 const FEW_MASKS: usize = 6;
 /// Entries of bit vectors at the most: beyond, building them and keeping them in caches costs more than probes do.
 const MAX_VECTOR: usize = 8192;
 /// Cases of code behind a look-up.
 const MAX_CASES: usize = 4096;
-
-/// A conjunction of tests that are all masks.
-type Masks = Vec<(Read, u128, u128)>;
-
-/// Rules by number, each as alternatives of masks.
-type Spelled = Vec<(usize, Vec<Masks>)>;
-
-/// Where a read lies in the key: first bit of its lowest word, and its width.
-struct Slot {
-    read: Read,
-    word: usize,
-    shift: u32,
-}
 
 impl<'p> Lower<'p> {
     /// Makes a table a look-up, if it is one with many rules that can be spelled out as entries.
@@ -78,7 +64,7 @@ impl<'p> Lower<'p> {
             out.push(Stmt::If { cond: holds.with(Op::Eq, 0), then: otherwise, otherwise: vec![] });
         }
         // Where they hold, an earlier rule may always hold.
-        let miss = self::always(rules, &facts).unwrap_or(always);
+        let miss = entries::always(rules, &facts).unwrap_or(always);
         state.facts = facts;
         self.emit_lookup(&spelled, &slots, alike, miss, state, out);
         Ok(())
@@ -86,7 +72,7 @@ impl<'p> Lower<'p> {
 
     /// The tests that all rules share but one behind them that always holds, what is known where they hold, and what is left
     /// of the rules as masks, without the one that always holds.
-    fn spelled(&self, rules: &[Open], state: &State) -> Result<(Masks, Facts, Spelled), String> {
+    fn spelled(&self, rules: &[Open], state: &State) -> Result<(Vec<(Read, u128, u128)>, Facts, Spelled), String> {
         let guard = shared_tests(rules, &state.facts);
         let mut facts = state.facts.clone();
         for (read, value, mask) in &guard {
@@ -100,7 +86,7 @@ impl<'p> Lower<'p> {
 
     fn emit_lookup(
         &mut self,
-        spelled: &[(usize, Vec<Masks>)],
+        spelled: &Spelled,
         slots: &[Slot],
         alike: &'p Alike,
         miss: usize,
@@ -116,19 +102,37 @@ impl<'p> Lower<'p> {
         let kind = choose(&entries, slots);
         let table = self.tables.len() as u16;
         self.tables.push(table::encode(kind, width, &entries));
-        let mut key = vec![Expr::Const(0); width];
-        for slot in slots {
-            let wide = self.site(&mut state, out).read(&slot.read);
-            let low = wide.low.with(Op::Shl, u64::from(slot.shift));
-            key[slot.word] = std::mem::replace(&mut key[slot.word], Expr::Const(0)).op(Op::Or, low);
-            if words(&slot.read) == 2 {
-                key[slot.word + 1] = wide.high;
-            }
-        }
+        let key = self.key_words(slots, width, &mut state, out);
         let used = spelled.iter().map(|(rule, _)| alike.case_of[*rule]).collect::<BTreeSet<usize>>();
         self.look_up(Ask { table, open: None }, key, state, out, move |lower, state, found, _, out| {
             lower.found(alike, &used, miss, found, state, out);
         });
+    }
+
+    /// The words of a key; neighbours are read together.
+    fn key_words(&mut self, slots: &[Slot], width: usize, state: &mut State, out: &mut Vec<Stmt>) -> Vec<Expr> {
+        let mut key = vec![Expr::Const(0); width];
+        let mut add = |word: usize, shift: u32, part: Expr| {
+            let part = part.with(Op::Shl, u64::from(shift));
+            key[word] = std::mem::replace(&mut key[word], Expr::Const(0)).op(Op::Or, part);
+        };
+        let mut slots = slots.iter().peekable();
+        while let Some(slot) = slots.next() {
+            let behind = slots.peek().filter(|next| entries::second(&slot.read) == Some(next.read));
+            if let Some(next) = behind
+                && let Some(pair) = self.site(state, out).pair(&slot.read, &next.read)
+            {
+                add(next.word, next.shift, pair);
+                slots.next();
+                continue;
+            }
+            let wide = self.site(state, out).read(&slot.read);
+            add(slot.word, slot.shift, wide.low);
+            if words(&slot.read) == 2 {
+                add(slot.word + 1, 0, wide.high);
+            }
+        }
+        key
     }
 
     /// Goes on with what was found.
@@ -182,193 +186,6 @@ impl<'p> Lower<'p> {
     }
 }
 
-/// The rule that always holds, which other rules stand before.
-fn always(rules: &[Open], facts: &Facts) -> Option<usize> {
-    rules.iter().find(|(_, cond)| matches!(facts.simplify(cond), Known::True)).map(|(rule, _)| *rule)
-}
-
-/// Words of a key that a read takes.
-fn words(read: &Read) -> usize {
-    if read.place.width > 64 { 2 } else { 1 }
-}
-
-/// Tests that every rule makes as they are.
-fn shared_tests(rules: &[Open], facts: &Facts) -> Masks {
-    let mut shared: Option<Masks> = None;
-    for (_, cond) in rules {
-        let cond = match facts.simplify(cond) {
-            Known::Open(cond) => cond,
-            Known::True => break,
-            Known::False => continue,
-        };
-        let own = conjuncts(&cond);
-        shared = Some(match shared {
-            None => own,
-            Some(shared) => shared.into_iter().filter(|test| own.contains(test)).collect(),
-        });
-        if shared.as_ref().is_some_and(Vec::is_empty) {
-            break;
-        }
-    }
-    shared.unwrap_or_default()
-}
-
-/// The tests by masks that a condition surely makes.
-fn conjuncts(cond: &Cond) -> Masks {
-    match cond {
-        Cond::Compare(read, Match::Masked { value, mask }) => vec![(*read, *value, *mask)],
-        Cond::All(parts) => parts.iter().flat_map(conjuncts).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// The rules before one that always holds as alternatives of masks, under the facts; nothing if one has too many.
-fn spell_rules(rules: &[Open], facts: &Facts) -> Option<Spelled> {
-    let mut spelled = Vec::with_capacity(rules.len());
-    for (rule, cond) in rules {
-        match facts.simplify(cond) {
-            Known::False => {}
-            Known::True => break,
-            Known::Open(cond) => {
-                let alternatives = alternatives(&cond, true)?;
-                spelled.push((*rule, alternatives));
-            }
-        }
-    }
-    Some(spelled)
-}
-
-/// A condition, or its opposite, as alternatives of conjunctions.
-fn alternatives(cond: &Cond, holds: bool) -> Option<Vec<Masks>> {
-    match cond {
-        Cond::True => Some(if holds { vec![Vec::new()] } else { Vec::new() }),
-        Cond::Has(header) => alternatives(&spell_out(*header), holds),
-        Cond::Not(inner) => alternatives(inner, !holds),
-        Cond::Compare(read, test) => compare(read, test, holds),
-        Cond::CompareTo(..) => None,
-        Cond::All(parts) if holds => all_of(parts, holds),
-        Cond::Any(parts) if !holds => all_of(parts, holds),
-        Cond::All(parts) | Cond::Any(parts) => {
-            let mut any = Vec::new();
-            for part in parts {
-                any.extend(alternatives(part, holds)?);
-            }
-            (any.len() <= MAX_ENTRIES).then_some(any)
-        }
-    }
-}
-
-fn all_of(parts: &[Cond], holds: bool) -> Option<Vec<Masks>> {
-    let mut all: Vec<Masks> = vec![Vec::new()];
-    for part in parts {
-        let part = alternatives(part, holds)?;
-        if all.len() * part.len() > MAX_ENTRIES {
-            return None;
-        }
-        let both = |a: &Masks| part.iter().filter_map(|b| merge(a, b)).collect::<Vec<_>>();
-        all = all.iter().flat_map(both).collect();
-    }
-    Some(all)
-}
-
-/// Both conjunctions, or nothing if they exclude each other.
-fn merge(a: &Masks, b: &Masks) -> Option<Masks> {
-    let mut all = a.clone();
-    for (read, value, mask) in b {
-        match all.iter_mut().find(|(r, ..)| r == read) {
-            Some((_, v, m)) if (*v ^ value) & *m & mask != 0 => return None,
-            Some((_, v, m)) => {
-                *v |= value;
-                *m |= mask;
-            }
-            None => all.push((*read, *value, *mask)),
-        }
-    }
-    Some(all)
-}
-
-/// One test, or its opposite, as masks.
-fn compare(read: &Read, test: &Match, holds: bool) -> Option<Vec<Masks>> {
-    let width = read.place.width;
-    let one = |(value, mask): (u128, u128)| vec![(*read, value, mask)];
-    let ranges = |ranges: Vec<(u128, u128)>| -> Option<Vec<Masks>> {
-        let masks: Vec<_> = ranges.into_iter().flat_map(|(low, high)| prefixes(low, high, width)).map(one).collect();
-        (masks.len() <= MAX_ENTRIES).then_some(masks)
-    };
-    match (test, holds) {
-        (Match::Masked { value, mask }, true) => Some(vec![one((*value, *mask))]),
-        (Match::Masked { value, mask }, false) => {
-            // Some bit differs; the bits above it do not, so that alternatives exclude each other.
-            let mut masks = Vec::new();
-            let mut above = 0u128;
-            for bit in (0..width).rev().map(|bit| 1u128 << bit).filter(|bit| mask & bit != 0) {
-                masks.push(one(((value & above) | (!value & bit), above | bit)));
-                above |= bit;
-            }
-            Some(masks)
-        }
-        (Match::Range { low, high }, true) => ranges(vec![(*low, *high)]),
-        (Match::In(list), true) => ranges(list.clone()),
-        (Match::Range { low, high }, false) => ranges(gaps(&[(*low, *high)], ones(width))),
-        (Match::In(list), false) => ranges(gaps(list, ones(width))),
-    }
-}
-
-/// What lies between sorted ranges.
-fn gaps(ranges: &[(u128, u128)], most: u128) -> Vec<(u128, u128)> {
-    let (mut gaps, mut from) = (Vec::new(), Some(0u128));
-    for (low, high) in ranges {
-        if let Some(start) = from.filter(|start| start < low) {
-            gaps.push((start, low - 1));
-        }
-        from = high.checked_add(1).filter(|next| *next <= most);
-    }
-    gaps.extend(from.map(|start| (start, most)));
-    gaps
-}
-
-/// Where each read lies in the key; nothing if there are too many.
-fn layout(spelled: &[(usize, Vec<Masks>)]) -> Option<Vec<Slot>> {
-    let mut reads: Vec<Read> = Vec::new();
-    for (read, ..) in spelled.iter().flat_map(|(_, masks)| masks).flatten() {
-        if !reads.contains(read) {
-            reads.push(*read);
-        }
-    }
-    reads.sort_by_key(|read| std::cmp::Reverse(read.place.width));
-    let mut free: Vec<u32> = Vec::new(); // bits taken of each word
-    let mut slots = Vec::new();
-    for read in reads {
-        let width = u32::from(read.place.width);
-        let fits = free.iter().position(|used| used + width <= 64);
-        let word = fits.unwrap_or_else(|| {
-            free.extend(std::iter::repeat_n(0, words(&read)));
-            free.len() - words(&read)
-        });
-        slots.push(Slot { read, word, shift: free[word] });
-        free[word] += width.min(64);
-        if width > 64 {
-            free[word + 1] = 64;
-        }
-    }
-    (free.len() <= MAX_WORDS).then_some(slots)
-}
-
-fn entry(masks: &Masks, slots: &[Slot], width: usize, value: u64) -> Entry {
-    let mut entry = Entry { mask: vec![0; width], key: vec![0; width], ranges: vec![], value };
-    for (read, value, mask) in masks {
-        for slot in slots.iter().filter(|slot| slot.read == *read) {
-            entry.mask[slot.word] |= (*mask as u64) << slot.shift;
-            entry.key[slot.word] |= (*value as u64) << slot.shift;
-            if words(read) == 2 {
-                entry.mask[slot.word + 1] |= (mask >> 64) as u64;
-                entry.key[slot.word + 1] |= (value >> 64) as u64;
-            }
-        }
-    }
-    entry
-}
-
 /// Prefixes of one field of 32 bits with longer ones first are a trie. Few masks are few probes of a tuple space; with many,
 /// up to some thousand entries are bit vectors.
 fn choose(entries: &[Entry], slots: &[Slot]) -> Kind {
@@ -387,7 +204,7 @@ fn choose(entries: &[Entry], slots: &[Slot]) -> Kind {
 }
 
 /// The structures that [`choose`] does not take, with what speaks against each.
-fn why_not(spelled: &[(usize, Vec<Masks>)], slots: &[Slot]) -> Vec<(&'static str, String)> {
+fn why_not(spelled: &Spelled, slots: &[Slot]) -> Vec<(&'static str, String)> {
     let width = slots.iter().map(|s| s.word + words(&s.read)).max().unwrap_or(1);
     let all = spelled.iter().flat_map(|(_, masks)| masks);
     let entries: Vec<Entry> = all.map(|masks| entry(masks, slots, width, 0)).collect();
@@ -420,29 +237,4 @@ fn why_not(spelled: &[(usize, Vec<Masks>)], slots: &[Slot]) -> Vec<(&'static str
         _ => {} // not chosen: entries of open tables are not rules
     }
     rejected
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_covered_exactly() {
-        for (low, high) in [(0u128, 255), (0, 0), (255, 255), (1, 254), (7, 9), (128, 200)] {
-            let prefixes = prefixes(low, high, 8);
-            for value in 0..256u128 {
-                let hits = prefixes.iter().filter(|(v, m)| value & m == *v).count();
-                assert_eq!(hits, usize::from((low..=high).contains(&value)), "{value} in {low}..={high}");
-            }
-        }
-        assert_eq!(prefixes(0, u128::MAX, 128), [(0, 0)]);
-        assert_eq!(prefixes(0, 65_535, 16), [(0, 0)]);
-    }
-
-    #[test]
-    fn gaps_are_what_is_left() {
-        assert_eq!(gaps(&[(0, 3), (5, 255)], 255), [(4, 4)]);
-        assert_eq!(gaps(&[(1, 1)], 3), [(0, 0), (2, 3)]);
-        assert_eq!(gaps(&[(0, 3)], 3), []);
-    }
 }

@@ -6,6 +6,7 @@
 //! | file | decides |
 //! |---|---|
 //! | [`analysis`] | what tables do and reach; whether they are counted |
+//! | [`entries`] | how conditions are spelled out as entries, and where fields lie in a key |
 //! | [`facts`] | what is known on a path, so that nothing is tested twice |
 //! | [`values`] | how a field is read, and when a value at hand serves; `numbers`: those of ports, [`declared`]: of headers that the program declares |
 //! | [`matching`] | whether a table is a tree of tests, a chain, or a look-up in data ([`lookup`]) |
@@ -19,6 +20,7 @@ pub mod analysis;
 pub mod code;
 mod dead;
 mod declared;
+mod entries;
 pub mod facts;
 mod lookup;
 mod lower;

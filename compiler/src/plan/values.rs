@@ -206,6 +206,22 @@ impl Site<'_> {
         slice(whole, below, width)
     }
 
+    /// Two fields that are neighbours in the packet, the first above the second; nothing if one of them is at hand already.
+    pub(super) fn pair(&mut self, first: &Read, second: &Read) -> Option<Expr> {
+        let fields = [first, second].map(|read| match read.place.space {
+            Space::Field(field) if !self.values.held.contains_key(&Held::Low(field, canonical_view(read))) => {
+                Some(field)
+            }
+            _ => None,
+        });
+        self.fresh.reads.extend([first.place, second.place]);
+        match fields {
+            [Some(Field::Ipv4Src), Some(Field::Ipv4Dst)] => Some(self.address(L3::ADDRESSES, 12, 8)),
+            [Some(field @ Field::TcpSrc), Some(Field::TcpDst)] => Some(self.transport(field, View::Table, 0, 4)),
+            _ => None,
+        }
+    }
+
     fn field(&mut self, field: Field, view: View) -> Wide {
         if field == Field::InPort {
             let parameter = view == View::Table && self.values.lookup_port_is_parameter;
@@ -234,8 +250,9 @@ impl Site<'_> {
             Field::CtZone => Expr::Ct(CtPart::Zone),
             Field::CtMark => Expr::Ct(CtPart::Mark),
             Field::CtLabel => Expr::Ct(if from == 0 { CtPart::LabelLow } else { CtPart::LabelHigh }),
-            Field::EthDst => load(Base::Frame, 0, 6),
-            Field::EthSrc => load(Base::Frame, 6, 6),
+            // Eight bytes are there, and read at once.
+            Field::EthDst => load(Base::Frame, 0, 8).with(Op::Shr, 16),
+            Field::EthSrc => load(Base::Frame, 6, 8).with(Op::Shr, 16),
             Field::EthType => Expr::Value(self.l2()).with(Op::And, 0xffff),
             Field::VlanTci => word(self.l2(), 32, 0xffff),
             Field::VlanVid => word(self.l2(), 32, 0xfff),
