@@ -137,6 +137,27 @@ impl TupleSpace {
         read
     }
 
+    /// The value of the first entry that matches and has a place behind `after`, or [`MISS`]. Slow.
+    pub fn lookup_after(&self, key: &[u64], after: u32) -> u64 {
+        let mut best = MISS;
+        for tuple in &self.tuples {
+            let hash = tuple.hash(key);
+            for step in 0..MAX_PROBES {
+                let bucket = &tuple.buckets[(hash as usize + step) & (tuple.buckets.len() - 1)];
+                let mut lanes = bucket.lanes(tag(hash));
+                while lanes != 0 {
+                    let found = self.row(bucket.entry(lanes), key);
+                    best = if found as u32 > after { first(best, found) } else { best };
+                    lanes &= lanes - 1;
+                }
+                if bucket.overflows == 0 {
+                    break;
+                }
+            }
+        }
+        best
+    }
+
     /// The value of the first entry that matches, or [`MISS`].
     #[inline]
     pub fn lookup(&self, key: &[u64]) -> u64 {
@@ -222,7 +243,7 @@ impl TupleSpace {
         let tag = tag(hash);
         let last = tuple.buckets.len().wrapping_sub(1);
         for step in 0..MAX_PROBES {
-            let Some(bucket) = tuple.buckets.get(hash as usize + step & last) else { return MISS };
+            let Some(bucket) = tuple.buckets.get((hash as usize + step) & last) else { return MISS };
             let mut lanes = bucket.lanes(tag);
             while lanes != 0 {
                 let found = self.row(bucket.entry(lanes), key);
@@ -284,7 +305,7 @@ impl Bucket {
     /// The entry of the lowest of these lanes: lanes of the first word are the even bytes, of the second the odd ones.
     #[inline(always)]
     fn entry(&self, lanes: u64) -> usize {
-        self.entries[lanes.trailing_zeros() as usize / 8 & (LANES - 1)] as usize
+        self.entries[(lanes.trailing_zeros() as usize / 8) & (LANES - 1)] as usize
     }
 }
 
@@ -320,7 +341,7 @@ impl Tuple {
         let hash = self.hash(&entry.key);
         let last = self.buckets.len() - 1;
         for step in 0..MAX_PROBES {
-            let bucket = &mut self.buckets[hash as usize + step & last];
+            let bucket = &mut self.buckets[(hash as usize + step) & last];
             // Lanes in the order in which a look-up tries them.
             for lane in 0..LANES {
                 let shift = lane / 2 * 16;
@@ -341,7 +362,7 @@ impl Tuple {
         let chain = |start: usize| {
             let (mut tags, mut read) = (Vec::new(), 0);
             for step in 0..MAX_PROBES {
-                let bucket = &self.buckets[start + step & last];
+                let bucket = &self.buckets[(start + step) & last];
                 read += 1;
                 tags.extend((0..LANES).map(|lane| (bucket.tags[lane % 2] >> (lane / 2 * 16)) as u16));
                 if bucket.overflows == 0 {

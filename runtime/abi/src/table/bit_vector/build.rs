@@ -1,97 +1,111 @@
-//! How bit vectors are built: cut the key, find the classes of each piece, join what is small, lay the rest out.
+//! How bit vectors are built: divide the entries, cut the key, find the classes of each piece, join what is small, lay the rest
+//! out.
 
 use super::super::{Entry, MISS};
 use super::classes::Classes;
-use super::cut::{cuts, spell_others};
+use super::cut::{Cut, cuts, richest, spell_others};
+use super::part::{FEW_WORDS, Join, Left, Part};
 use super::piece::piece;
-use super::{BitVector, FEW_WORDS, Join, Left};
 
-/// Pairs of classes that a join may have: half a megabyte's worth of them stays near the processor.
+/// Pairs of classes that a join may have: a megabyte's worth of them stays near the processor.
 const MAX_PAIRS: usize = 1 << 19;
 /// Words that are compared to build one: some hundredths of a second.
 const MAX_WORK: usize = 1 << 23;
+/// Entries that are not divided.
+const UNDIVIDED: usize = 2048;
 
-pub(super) fn build(width: usize, entries: &[Entry]) -> Option<BitVector> {
+pub(super) fn parts(width: usize, entries: &[Entry]) -> Option<Vec<Part>> {
     let mut sorted: Vec<&Entry> = entries.iter().collect();
     sorted.sort_by_key(|entry| entry.value & 0xffff_ffff);
     let cuts = cuts(width, &sorted)?;
-    let spelled: Vec<Entry> = sorted.into_iter().flat_map(|entry| spell_others(entry, &cuts)).collect();
+    if sorted.len() <= UNDIVIDED {
+        return Some(vec![part(&cuts, &sorted)?]);
+    }
+    // What says much about neither of the two richest fields, about one, about the other, about both.
+    let mut divided: [Vec<&Entry>; 4] = Default::default();
+    let rich = richest(&cuts, &sorted);
+    for entry in sorted {
+        let says = |cut: &Option<Cut>| cut.is_some_and(|cut| cut.want(entry).is_narrow(&cut));
+        divided[usize::from(says(&rich[0])) | usize::from(says(&rich[1])) << 1].push(entry);
+    }
+    let mut divided: Vec<Vec<&Entry>> = divided.into_iter().filter(|entries| !entries.is_empty()).collect();
+    divided.sort_by_key(|entries| entries[0].value as u32);
+    divided.iter().map(|entries| part(&cuts, entries)).collect()
+}
+
+fn part(cuts: &[Cut], entries: &[&Entry]) -> Option<Part> {
+    let spelled: Vec<Entry> = entries.iter().flat_map(|entry| spell_others(entry, cuts)).collect();
     // Lengths that are looked up whole are those that the look-up has code for.
     let words = match spelled.len().div_ceil(64) {
         3 => 4,
         words => words,
     };
-    let mut table = BitVector { width, words, ..BitVector::default() };
-    table.summary = if words <= FEW_WORDS { 0 } else { words.div_ceil(64) };
-    table.values = spelled.iter().map(|entry| entry.value).collect();
-    let mut parts: Vec<Option<Classes>> = Vec::new();
+    let mut part = Part { words, ..Part::default() };
+    part.summary = if words <= FEW_WORDS { 0 } else { words.div_ceil(64) };
+    part.values = spelled.iter().map(|entry| entry.value).collect();
+    let mut found: Vec<Option<Classes>> = Vec::new();
     for cut in cuts {
-        let (piece, classes) = piece(cut, &spelled, words, &mut table.blocks)?;
+        let (piece, classes) = piece(*cut, &spelled, words, &mut part.blocks)?;
         // A piece that no entry looks at says nothing; one must stay, so that there is a vector.
-        if classes.len() > 1 || parts.is_empty() {
-            table.pieces.push(piece);
-            parts.push(Some(classes));
+        if classes.len() > 1 || found.is_empty() {
+            part.pieces.push(piece);
+            found.push(Some(classes));
         }
     }
-    join(&mut table, &mut parts)?;
-    // Small pieces and joins are looked up in windows of a fixed size, which must not end before it.
-    let last = table.pieces.iter().map(|piece| piece.start).max().unwrap_or(0);
-    table.blocks.resize(table.blocks.len().max(last + 256), [0; 256]);
-    let last = table.joins.iter().map(|join| join.start).max().unwrap_or(0);
-    table.pairs.resize(table.pairs.len().max(last + 0x1_0000), 0);
-    if let [Some(only)] = &parts.iter().filter(|part| part.is_some()).collect::<Vec<_>>()[..] {
+    join(&mut part, &mut found)?;
+    for (at, classes) in found.iter().enumerate() {
+        let Some(classes) = classes else { continue };
+        let start = part.rows.len();
+        classes.vectors().for_each(|vector| lay_out(&mut part, vector));
+        part.left.push(Left { at, start, len: part.rows.len() - start });
+    }
+    if let [only] = part.left[..]
+        && let Some(Some(classes)) = found.get(only.at)
+    {
         let place = |vector: &[u64]| {
             let word = vector.iter().position(|word| *word != 0)?;
-            table.values.get(word * 64 + vector[word].trailing_zeros() as usize).copied()
+            part.values.get(word * 64 + vector[word].trailing_zeros() as usize).copied()
         };
-        let values = only.vectors().map(|vector| place(vector).unwrap_or(MISS)).collect();
-        table.values = values;
-        let at = parts.iter().position(Option::is_some).unwrap_or(0);
-        table.left.push(Left { at, start: 0, len: 0 });
-        (table.words, table.summary) = (0, 0);
-        return Some(table);
+        part.answers = classes.vectors().map(|vector| place(vector).unwrap_or(MISS)).collect();
     }
-    for (at, classes) in parts.iter().enumerate() {
-        let Some(classes) = classes else { continue };
-        let start = table.rows.len();
-        for vector in classes.vectors() {
-            if table.summary > 0 {
-                table.rows.extend(vector.chunks(64).map(|words| {
-                    words.iter().enumerate().fold(0, |bits, (k, word)| bits | u64::from(*word != 0) << k)
-                }));
-            }
-            table.rows.extend(vector);
-        }
-        table.left.push(Left { at, start, len: table.rows.len() - start });
+    Some(part)
+}
+
+/// A vector behind its summary, if it has one.
+fn lay_out(part: &mut Part, vector: &[u64]) {
+    if part.summary > 0 {
+        let summary =
+            |words: &[u64]| words.iter().enumerate().fold(0, |bits, (k, word)| bits | u64::from(*word != 0) << k);
+        part.rows.extend(vector.chunks(64).map(summary));
     }
-    Some(table)
+    part.rows.extend(vector);
 }
 
 /// Joins classes by arrays, the smallest first.
-fn join(table: &mut BitVector, parts: &mut [Option<Classes>]) -> Option<()> {
-    let max = MAX_PAIRS.min(MAX_WORK / table.words.max(1));
+fn join(part: &mut Part, found: &mut [Option<Classes>]) -> Option<()> {
+    let most = MAX_PAIRS.min(MAX_WORK / part.words.max(1));
     loop {
         let mut best: Option<(usize, usize, usize)> = None;
-        for a in 0..parts.len() {
-            for b in a + 1..parts.len() {
-                let (Some(one), Some(other)) = (&parts[a], &parts[b]) else { continue };
+        for a in 0..found.len() {
+            for b in a + 1..found.len() {
+                let (Some(one), Some(other)) = (&found[a], &found[b]) else { continue };
                 let pairs = one.len() * other.len();
-                if pairs <= max && best.is_none_or(|(least, ..)| pairs < least) {
+                if pairs <= most && best.is_none_or(|(least, ..)| pairs < least) {
                     best = Some((pairs, a, b));
                 }
             }
         }
         let Some((pairs, a, b)) = best else { return Some(()) };
-        let (Some(one), Some(other)) = (parts[a].take(), parts[b].take()) else { return Some(()) };
-        let mut joined = Classes::new(table.words);
-        table.joins.push(Join { a, b, stride: other.len(), start: table.pairs.len(), len: pairs });
-        let mut both = vec![0; table.words];
+        let (Some(one), Some(other)) = (found[a].take(), found[b].take()) else { return Some(()) };
+        let mut joined = Classes::new(part.words);
+        part.joins.push(Join { a, b, stride: other.len(), start: part.pairs.len(), len: pairs });
+        let mut both = vec![0; part.words];
         for x in one.vectors() {
             for y in other.vectors() {
                 both.iter_mut().zip(x.iter().zip(y)).for_each(|(both, (x, y))| *both = x & y);
-                table.pairs.push(joined.number(&both)?);
+                part.pairs.push(joined.number(&both)?);
             }
         }
-        parts[a] = Some(joined);
+        found[a] = Some(joined);
     }
 }

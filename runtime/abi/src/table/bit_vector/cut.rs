@@ -1,5 +1,7 @@
 //! Where a key is cut into pieces, and what entries want of a piece.
 
+use std::collections::HashSet;
+
 use super::super::{Entry, Range};
 use super::MAX_PIECES;
 
@@ -43,6 +45,22 @@ impl Cut {
         }
         want
     }
+}
+
+impl Want {
+    /// Whether at most half the bits of a piece are free.
+    pub(super) fn is_narrow(&self, cut: &Cut) -> bool {
+        let free = cut.ones() & !self.mask;
+        (self.high - self.low).min(free) < 1 << cut.width.div_ceil(2)
+    }
+}
+
+/// The two pieces of which entries want the most different things.
+pub(super) fn richest(cuts: &[Cut], entries: &[&Entry]) -> [Option<Cut>; 2] {
+    let wants = |cut: &Cut| entries.iter().map(|entry| cut.want(entry)).collect::<HashSet<_>>().len();
+    let mut counted: Vec<(usize, Cut)> = cuts.iter().map(|cut| (wants(cut), *cut)).collect();
+    counted.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    [0, 1].map(|at| counted.get(at).map(|(_, cut)| *cut))
 }
 
 /// The pieces of a key; nothing if they are too many. A field with a range is one, if no other lies across it. The rest is cut

@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 
 use super::super::Entry;
-use super::Piece;
 use super::classes::Classes;
 use super::cut::{Cut, Want};
+use super::part::Piece;
 
 /// The piece and its classes, its blocks behind those that are there; nothing if it would be too large.
 pub(super) fn piece(

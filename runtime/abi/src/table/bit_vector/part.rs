@@ -1,0 +1,338 @@
+//! One set of entries as bit vectors: how it is looked up.
+
+use super::{MAX_PIECES, MISS};
+
+/// Pieces that most keys have at the most.
+const FEW_PIECES: usize = 8;
+/// Vectors of so many words have no summary.
+pub(super) const FEW_WORDS: usize = 4;
+
+/// Vectors, and what leads to them.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    pub pieces: Vec<Piece>,
+    /// Blocks of 256 classes, or of numbers of blocks.
+    pub blocks: Vec<[u16; 256]>,
+    pub joins: Vec<Join>,
+    /// The arrays of joins: classes by pairs.
+    pub pairs: Vec<u16>,
+    /// What is left, to be joined by vectors.
+    pub left: Vec<Left>,
+    /// For each class the summary of its vector, if there is one, then the vector.
+    pub rows: Vec<u64>,
+    /// Words of a summary, of a vector.
+    pub summary: usize,
+    pub words: usize,
+    /// Values by place in the vectors.
+    pub values: Vec<u64>,
+    /// If one class is left, values by class.
+    pub answers: Vec<u64>,
+}
+
+/// A piece of the key. What it finds is kept in the place that it has among all pieces.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    /// Where it lies in the key.
+    pub word: usize,
+    pub shift: u32,
+    pub mask: u64,
+    /// Eight bits each.
+    pub levels: usize,
+    /// Its blocks, and the one that the uppermost bits choose in.
+    pub start: usize,
+    pub len: usize,
+    pub top: usize,
+}
+
+/// The class of a pair of classes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Join {
+    /// Where the classes stand; the result goes where `a` was.
+    pub a: usize,
+    pub b: usize,
+    /// How many classes `b` may be.
+    pub stride: usize,
+    pub start: usize,
+    pub len: usize,
+}
+
+/// A class whose vector is to be joined.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    pub at: usize,
+    /// Its rows.
+    pub start: usize,
+    pub len: usize,
+}
+
+impl Part {
+    pub(super) fn memory(&self) -> usize {
+        let words = self.rows.len() + self.values.len() + self.answers.len();
+        512 * self.blocks.len() + 2 * self.pairs.len() + 8 * words
+    }
+
+    pub(super) fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Lines that each look-up reads: of pieces and joins, and the value.
+    fn fixed_probes(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.levels).sum::<usize>() + self.joins.len() + 1
+    }
+
+    pub(super) fn worst_probes(&self) -> u32 {
+        let vectors = match self.left.len() {
+            1 => 0,
+            left => left * (self.summary + self.words),
+        };
+        (self.fixed_probes() + vectors) as u32
+    }
+
+    pub(super) fn probes(&self, width: usize, key: &[u64]) -> u32 {
+        if self.left.len() == 1 || self.summary == 0 {
+            return self.worst_probes();
+        }
+        let classes = self.classes_of(width, key);
+        let mut read = self.fixed_probes();
+        for group in 0..self.summary {
+            read += self.left.len();
+            let mut candidates = self.all(&classes, group);
+            while candidates != 0 {
+                read += self.left.len();
+                if self.all(&classes, self.summary + group * 64 + candidates.trailing_zeros() as usize) != 0 {
+                    // Summaries are read to the end before.
+                    return (read + self.left.len() * (self.summary - 1 - group)) as u32;
+                }
+                candidates &= candidates - 1;
+            }
+        }
+        read as u32
+    }
+
+    #[inline(always)]
+    pub(super) fn find<const K: usize>(&self, width: usize, keys: &[u64], found: &mut [u64; K]) {
+        // Few pieces, as of addresses and ports, are worth a smaller frame.
+        if self.pieces.len() <= FEW_PIECES {
+            self.find_in(width, keys, &mut [[0; K]; FEW_PIECES], found);
+        } else {
+            self.find_in_many(width, keys, found);
+        }
+    }
+
+    #[inline(never)]
+    fn find_in_many<const K: usize>(&self, width: usize, keys: &[u64], found: &mut [u64; K]) {
+        self.find_in(width, keys, &mut [[0; K]; MAX_PIECES], found);
+    }
+
+    #[inline(always)]
+    fn find_in<const K: usize>(&self, width: usize, keys: &[u64], classes: &mut [[u16; K]], found: &mut [u64; K]) {
+        self.classes(width, keys, classes);
+        if let [left] = self.left[..] {
+            let Some(classes) = classes.get(left.at) else { return };
+            let answers = &self.answers[..];
+            each(found, classes, |found, class| *found = answers.get(usize::from(*class)).copied().unwrap_or(MISS));
+            return;
+        }
+        match self.words {
+            0 => found.fill(MISS),
+            1 => self.first::<K, 1>(classes, found),
+            2 => self.first::<K, 2>(classes, found),
+            3 | 4 => self.first::<K, 4>(classes, found),
+            _ => self.first_by_summary(classes, found),
+        }
+    }
+
+    /// The classes of what is left, each in its place.
+    #[inline(always)]
+    fn classes<const K: usize>(&self, width: usize, keys: &[u64], classes: &mut [[u16; K]]) {
+        let mut column = [0u64; K];
+        let mut of = usize::MAX;
+        for (piece, classes) in self.pieces.iter().zip(classes.iter_mut()) {
+            if of != piece.word {
+                of = piece.word;
+                match width {
+                    1 => column_of::<K, 1>(keys, of, &mut column),
+                    2 => column_of::<K, 2>(keys, of, &mut column),
+                    3 => column_of::<K, 3>(keys, of, &mut column),
+                    4 => column_of::<K, 4>(keys, of, &mut column),
+                    _ => column.iter_mut().zip(keys.chunks_exact(width)).for_each(|(word, key)| *word = key[of]),
+                }
+            }
+            match piece.levels {
+                1 => piece.classes::<K, 1>(&self.blocks, &column, classes),
+                2 => piece.classes::<K, 2>(&self.blocks, &column, classes),
+                3 => piece.classes::<K, 3>(&self.blocks, &column, classes),
+                4 => piece.classes::<K, 4>(&self.blocks, &column, classes),
+                _ => piece.classes::<K, 8>(&self.blocks, &column, classes),
+            }
+        }
+        for join in &self.joins {
+            let Some(&b) = classes.get(join.b) else { continue };
+            let Some(a) = classes.get_mut(join.a) else { continue };
+            let pairs = self.pairs.get(join.start..join.start + join.len).unwrap_or(&[]);
+            each(a, &b, |a, b| {
+                *a = pairs.get(usize::from(*a) * join.stride + usize::from(*b)).copied().unwrap_or(0);
+            });
+        }
+    }
+
+    /// All vectors whole: they are `W` words long.
+    #[inline(always)]
+    fn first<const K: usize, const W: usize>(&self, classes: &[[u16; K]], found: &mut [u64; K]) {
+        let mut all = [[u64::MAX; W]; K];
+        for left in &self.left {
+            let (rows, _) = self.rows.get(left.start..left.start + left.len).unwrap_or(&[]).as_chunks::<W>();
+            let Some(classes) = classes.get(left.at) else { continue };
+            for (all, class) in all.iter_mut().zip(classes) {
+                let row = rows.get(usize::from(*class)).unwrap_or(&[0; W]);
+                all.iter_mut().zip(row).for_each(|(all, word)| *all &= word);
+            }
+        }
+        for (found, all) in found.iter_mut().zip(&all) {
+            let mut place = usize::MAX;
+            for (at, word) in all.iter().enumerate().rev() {
+                place = if *word == 0 { place } else { at * 64 + word.trailing_zeros() as usize };
+            }
+            *found = self.values.get(place).copied().unwrap_or(MISS);
+        }
+    }
+
+    /// Summaries, then the first word that they leave; where that does not decide, the others.
+    #[inline(always)]
+    fn first_by_summary<const K: usize>(&self, classes: &[[u16; K]], found: &mut [u64; K]) {
+        let stride = self.summary + self.words;
+        let (mut candidates, mut at) = ([0u64; K], [0usize; K]);
+        for group in (0..self.summary).rev() {
+            let mut all = [u64::MAX; K];
+            for left in &self.left {
+                let rows = self.rows.get(left.start..left.start + left.len).unwrap_or(&[]);
+                let Some(classes) = classes.get(left.at) else { continue };
+                each(&mut all, classes, |all, class| {
+                    *all &= rows.get(usize::from(*class) * stride + group).copied().unwrap_or(0);
+                });
+            }
+            for ((candidates, at), all) in candidates.iter_mut().zip(&mut at).zip(&all) {
+                let of_group = (*all, group * 64 + (all.trailing_zeros() as usize & 63));
+                (*candidates, *at) = if *all == 0 { (*candidates, *at) } else { of_group };
+            }
+        }
+        let mut words = [u64::MAX; K];
+        for left in &self.left {
+            let rows = self.rows.get(left.start + self.summary..left.start + left.len).unwrap_or(&[]);
+            let Some(classes) = classes.get(left.at) else { continue };
+            for ((all, class), at) in words.iter_mut().zip(classes).zip(&at) {
+                *all &= rows.get(usize::from(*class) * stride + at).copied().unwrap_or(0);
+            }
+        }
+        for (key, found) in found.iter_mut().enumerate() {
+            let place = at[key] * 64 + words[key].trailing_zeros() as usize;
+            *found = if candidates[key] == 0 {
+                MISS
+            } else if words[key] == 0 {
+                self.from(&one(classes, key), 64 * (at[key] + 1))
+            } else {
+                self.values.get(place).copied().unwrap_or(MISS)
+            };
+        }
+    }
+
+    /// The first entry from a place in the vectors on.
+    #[inline(never)]
+    fn from(&self, classes: &[[u16; 1]; MAX_PIECES], start: usize) -> u64 {
+        let (first, skip) = (start / 64, u64::MAX << (start % 64));
+        let found_in = |word: usize| {
+            let found = self.all(classes, self.summary + word) & if word == first { skip } else { u64::MAX };
+            let place = word * 64 + found.trailing_zeros() as usize;
+            (found != 0).then(|| self.values.get(place).copied().unwrap_or(MISS))
+        };
+        if self.summary == 0 {
+            return (first..self.words).find_map(found_in).unwrap_or(MISS);
+        }
+        for group in first / 64..self.summary {
+            let of_group = if group == first / 64 { u64::MAX << (first % 64) } else { u64::MAX };
+            let mut candidates = self.all(classes, group) & of_group;
+            while candidates != 0 {
+                if let Some(found) = found_in(group * 64 + candidates.trailing_zeros() as usize) {
+                    return found;
+                }
+                candidates &= candidates - 1;
+            }
+        }
+        MISS
+    }
+
+    pub(super) fn find_after(&self, width: usize, key: &[u64], after: u32) -> u64 {
+        let start = self.values.partition_point(|value| *value as u32 <= after);
+        self.from(&self.classes_of(width, key), start)
+    }
+
+    fn classes_of(&self, width: usize, key: &[u64]) -> [[u16; 1]; MAX_PIECES] {
+        let mut classes = [[0; 1]; MAX_PIECES];
+        self.classes(width, key, &mut classes);
+        classes
+    }
+
+    /// What rows of all that is left have in common.
+    fn all(&self, classes: &[[u16; 1]; MAX_PIECES], at: usize) -> u64 {
+        let row = |left: &Left| {
+            let class = classes.get(left.at).map_or(0, |class| usize::from(class[0]));
+            self.rows.get(left.start + class * (self.summary + self.words) + at).copied().unwrap_or(0)
+        };
+        self.left.iter().fold(u64::MAX, |all, left| all & row(left))
+    }
+}
+
+/// The classes of one key of a burst.
+fn one<const K: usize>(classes: &[[u16; K]], key: usize) -> [[u16; 1]; MAX_PIECES] {
+    let mut own = [[0; 1]; MAX_PIECES];
+    own.iter_mut().zip(classes).for_each(|(own, class)| *own = [class.get(key).copied().unwrap_or(0)]);
+    own
+}
+
+impl Piece {
+    /// Goes down the levels; of a piece with more than 4, as many as it has.
+    #[inline(always)]
+    fn classes<const K: usize, const L: usize>(&self, blocks: &[[u16; 256]], words: &[u64; K], classes: &mut [u16; K]) {
+        let (shift, mask) = (self.shift & 63, self.mask);
+        let mut values = [[0u8; 8]; K];
+        for (value, word) in values.iter_mut().zip(words) {
+            *value = (word >> shift & mask).to_le_bytes();
+        }
+        let levels = if L <= 4 { L } else { self.levels };
+        let blocks = blocks.get(self.start..self.start + self.len).unwrap_or(&[]);
+        let Some(top) = blocks.get(self.top) else { return };
+        each(classes, &values, |class, value| {
+            let mut at = top[usize::from(value[(levels - 1) & 7])];
+            for level in (0..levels - 1).rev() {
+                at = blocks.get(usize::from(at)).unwrap_or(top)[usize::from(value[level & 7])];
+            }
+            *class = at;
+        });
+    }
+}
+
+/// One word of each key.
+#[inline(always)]
+fn column_of<const K: usize, const W: usize>(keys: &[u64], of: usize, column: &mut [u64; K]) {
+    let (keys, _) = keys.as_chunks::<W>();
+    let Some(keys) = keys.first_chunk::<K>() else { return };
+    for place in 0..W {
+        if place == of {
+            each(column, keys, |word, key| *word = key[place]);
+        }
+    }
+}
+
+/// Does the same for each of a burst, four at a time so that the loop itself costs little.
+#[inline(always)]
+fn each<A, B, const K: usize>(to: &mut [A; K], of: &[B; K], mut step: impl FnMut(&mut A, &B)) {
+    let (to, to_rest) = to.as_chunks_mut::<4>();
+    let (of, of_rest) = of.as_chunks::<4>();
+    for ([a, b, c, d], [w, x, y, z]) in to.iter_mut().zip(of) {
+        step(a, w);
+        step(b, x);
+        step(c, y);
+        step(d, z);
+    }
+    to_rest.iter_mut().zip(of_rest).for_each(|(to, of)| step(to, of));
+}
