@@ -170,3 +170,35 @@ fn lpm6(n: usize, trace: usize, numbers: &mut Numbers) -> Set {
     let keys = keys.iter().flat_map(|&key| words(key)).collect();
     Set { width: 2, entries, keys, kinds: &[Kind::Lpm6], peers: Peers::Prefixes6(addresses, lengths, network) }
 }
+
+#[cfg(test)]
+mod tests {
+    use pipec_abi::table::{Costs, choose, name};
+
+    use super::*;
+
+    fn chosen(set_name: &str) -> &'static str {
+        let set = set(set_name, 32, Order::Uniform, 1).expect("a set of this name");
+        name(choose(set.width, &set.entries, &Costs::default()).kind)
+    }
+
+    #[test]
+    fn every_set_gets_the_structure_that_measures_best() {
+        for (set, kind) in [
+            ("acl-100", "bit-vector"),
+            ("fw-100", "bit-vector"),
+            ("ipc-100", "bit-vector"),
+            ("acl-1000", "bit-vector"),
+            ("fw-1000", "bit-vector"),
+            ("acl-10000", "bit-vector"),
+            ("ipc-10000", "bit-vector"),
+            ("acl-50000", "tuple-space"),
+            ("hash8-1000", "hash"),
+            ("hash16-20000", "hash"),
+            ("lpm-1000", "lpm"),
+            ("lpm6-1000", "lpm6"),
+        ] {
+            assert_eq!(chosen(set), kind, "{set}");
+        }
+    }
+}

@@ -28,10 +28,12 @@
 mod build;
 mod classes;
 mod cut;
+mod estimate;
 mod part;
 mod piece;
 
 use super::{BURST, Entry, MAX_WORDS, MISS};
+pub(super) use estimate::estimate;
 use part::Part;
 
 /// Pieces of a key at the most: each word in pieces of 16 bits, and cut once more by ranges that lie across.

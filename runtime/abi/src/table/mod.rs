@@ -20,6 +20,7 @@
 
 mod bit_vector;
 pub mod calibrate;
+mod choose;
 mod costs;
 mod entry;
 pub mod hash;
@@ -34,6 +35,7 @@ mod tuple_space;
 mod values;
 
 pub use bit_vector::BitVector;
+pub use choose::{Choice, choose, name};
 pub use costs::Costs;
 pub use entry::{Entry, Range, encode, prefixes};
 pub use hash::Hash;

@@ -282,6 +282,13 @@ impl TupleSpace {
     }
 }
 
+/// Tuples that entries would be merged into.
+pub(super) fn count(entries: &[Entry]) -> usize {
+    let mut sorted: Vec<&Entry> = entries.iter().collect();
+    sorted.sort_by_key(|entry| entry.value & 0xffff_ffff);
+    merge::merge(&sorted).len()
+}
+
 /// The value whose entry comes first.
 #[inline(always)]
 fn first(a: u64, b: u64) -> u64 {

@@ -18,19 +18,23 @@ pub(super) fn parts(width: usize, entries: &[Entry]) -> Option<Vec<Part>> {
     let mut sorted: Vec<&Entry> = entries.iter().collect();
     sorted.sort_by_key(|entry| entry.value & 0xffff_ffff);
     let cuts = cuts(width, &sorted)?;
-    if sorted.len() <= UNDIVIDED {
-        return Some(vec![part(&cuts, &sorted)?]);
+    divide(&cuts, sorted).iter().map(|entries| part(&cuts, entries)).collect()
+}
+
+/// The entries by what they say much about: neither of the two richest fields, one, the other, or both.
+pub(super) fn divide<'a>(cuts: &[Cut], entries: Vec<&'a Entry>) -> Vec<Vec<&'a Entry>> {
+    if entries.len() <= UNDIVIDED {
+        return vec![entries];
     }
-    // What says much about neither of the two richest fields, about one, about the other, about both.
     let mut divided: [Vec<&Entry>; 4] = Default::default();
-    let rich = richest(&cuts, &sorted);
-    for entry in sorted {
+    let rich = richest(cuts, &entries);
+    for entry in entries {
         let says = |cut: &Option<Cut>| cut.is_some_and(|cut| cut.want(entry).is_narrow(&cut));
         divided[usize::from(says(&rich[0])) | usize::from(says(&rich[1])) << 1].push(entry);
     }
     let mut divided: Vec<Vec<&Entry>> = divided.into_iter().filter(|entries| !entries.is_empty()).collect();
     divided.sort_by_key(|entries| entries[0].value as u32);
-    divided.iter().map(|entries| part(&cuts, entries)).collect()
+    divided
 }
 
 fn part(cuts: &[Cut], entries: &[&Entry]) -> Option<Part> {
@@ -81,21 +85,21 @@ fn lay_out(part: &mut Part, vector: &[u64]) {
     part.rows.extend(vector);
 }
 
+/// Which two of what has so many classes are joined next, and how many pairs that is: the fewest. Nothing if all are too many.
+pub(super) fn next_join(classes: &[Option<usize>], words: usize) -> Option<(usize, usize, usize)> {
+    let most = MAX_PAIRS.min(MAX_WORK / words.max(1));
+    let all = classes.iter().enumerate().filter_map(|(at, classes)| classes.map(|classes| (at, classes)));
+    let pairs = all
+        .clone()
+        .flat_map(|(a, one)| all.clone().filter(move |(b, _)| *b > a).map(move |(b, other)| (one * other, a, b)));
+    pairs.filter(|(pairs, ..)| *pairs <= most).min()
+}
+
 /// Joins classes by arrays, the smallest first.
 fn join(part: &mut Part, found: &mut [Option<Classes>]) -> Option<()> {
-    let most = MAX_PAIRS.min(MAX_WORK / part.words.max(1));
     loop {
-        let mut best: Option<(usize, usize, usize)> = None;
-        for a in 0..found.len() {
-            for b in a + 1..found.len() {
-                let (Some(one), Some(other)) = (&found[a], &found[b]) else { continue };
-                let pairs = one.len() * other.len();
-                if pairs <= most && best.is_none_or(|(least, ..)| pairs < least) {
-                    best = Some((pairs, a, b));
-                }
-            }
-        }
-        let Some((pairs, a, b)) = best else { return Some(()) };
+        let classes: Vec<Option<usize>> = found.iter().map(|classes| classes.as_ref().map(Classes::len)).collect();
+        let Some((pairs, a, b)) = next_join(&classes, part.words) else { return Some(()) };
         let (Some(one), Some(other)) = (found[a].take(), found[b].take()) else { return Some(()) };
         let mut joined = Classes::new(part.words);
         part.joins.push(Join { a, b, stride: other.len(), start: part.pairs.len(), len: pairs });
