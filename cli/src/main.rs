@@ -4,6 +4,7 @@
 
 mod build;
 mod bundle;
+mod calibrate;
 mod check;
 mod completions;
 mod coverage;
@@ -69,6 +70,7 @@ enum Command {
     Man(completions::ManArgs),
     Explain(explain::Args),
     Graph(graph::Args),
+    Calibrate(calibrate::Args),
     Diff(diff::Args),
 }
 
@@ -120,6 +122,7 @@ fn main() -> ExitCode {
         Command::Man(args) => completions::man(&args),
         Command::Diff(args) => diff::diff(&args, color),
         Command::Graph(args) => graph::graph(&args, color),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Explain(args) => explain::explain(&args, color),
     };
     messages::finish(result)
