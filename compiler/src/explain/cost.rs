@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 
 use pipec_abi::Emit;
-use pipec_abi::table::Table;
 
 use super::data::Shape;
 use crate::plan::Plan;
@@ -304,17 +303,6 @@ pub fn expr(expr_: &Expr) -> u64 {
         Expr::Op(_, left, right) => OP + expr(left) + expr(right),
         Expr::Guard(cond, value) => BRANCH + expr(cond) + expr(value),
         _ => OP,
-    }
-}
-
-/// What a look-up in a built table costs: at the least and at the most.
-pub fn lookup(table: &Table, entries: usize) -> (u64, u64) {
-    match table {
-        Table::Lpm(_) => lpm(),
-        Table::BitVector(vectors) => bit_vector(vectors.pieces(), entries),
-        Table::TupleSpace(space) => tuple_space(space.tuples(), entries),
-        #[allow(unreachable_patterns)] // structures that come later
-        _ => (OTHER, OTHER),
     }
 }
 

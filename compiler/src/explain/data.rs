@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use pipec_abi::table::{KeyMatch, Open, Structure, Table, prefixes};
+use pipec_abi::table::{Costs, KeyMatch, Open, Structure, Table, choose, decode, name, prefixes};
 
 use super::cost;
 
@@ -37,28 +37,13 @@ impl Shape {
         if let Table::Open(open) = Table::decode(bytes, 0) {
             return Shape::open(&open);
         }
-        let word = |at: usize| {
-            let bytes = bytes.get(8 * at..8 * at + 8).and_then(|bytes| bytes.try_into().ok());
-            bytes.map_or(0, u64::from_le_bytes)
-        };
-        let width = (word(1) as usize).max(1);
-        let entry = 1 + 2 * width;
-        let entries = (bytes.len() / 8).saturating_sub(2) / entry;
-        let mask = |i: usize| (0..width).map(|w| word(2 + i * entry + 1 + w)).collect::<Vec<u64>>();
-        let masks = (0..entries).map(mask).collect::<BTreeSet<_>>().len();
+        let (_, key_words, entries) = decode(bytes);
+        let masks = entries.iter().map(|entry| entry.mask.as_slice()).collect::<BTreeSet<_>>().len();
         let table = Table::decode(bytes, 0);
-        let (least, most) = cost::lookup(&table, entries);
-        let (classifier, probes) = match &table {
-            Table::TupleSpace(space) => ("tuple-space", super::count(space.tuples(), "probe")),
-            Table::Lpm(_) => ("lpm", "3 dependent loads".to_string()),
-            Table::BitVector(vectors) => {
-                let words = super::count(entries.div_ceil(64), "word");
-                ("bit-vector", format!("{} of the key, {words} of bits", super::count(vectors.pieces(), "piece")))
-            }
-            #[allow(unreachable_patterns)] // structures that come later
-            _ => ("look-up", "unknown".to_string()),
-        };
-        Shape { classifier, entries, masks, key_words: width, memory: table.memory(), probes, least, most }
+        let cycles = choose(key_words, &entries, &Costs::default()).cycles.round() as u64;
+        let probes = super::count(table.worst_probes() as usize, "cache line");
+        let (classifier, memory) = (name(table.kind()), table.memory());
+        Shape { classifier, entries: entries.len(), masks, key_words, memory, probes, least: cycles, most: cycles }
     }
 
     /// The shape of an open table with the entries that the program gives it.

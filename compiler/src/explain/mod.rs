@@ -255,14 +255,17 @@ fn place(program: &Program, costs: &Costs<'_>, decision: &Decision) -> Place {
             let most = u64::from(tests) * (cost::OP + cost::BRANCH);
             ("chain", why, count(tests as usize, "test"), Range { least: cost::OP + cost::BRANCH, most })
         }
-        Classifier::Lookup { table, guard } => {
+        Classifier::Lookup { table, guard, cycles } => {
             let shape = &costs.shapes()[usize::from(table)];
             let why = match shape.classifier {
-                "lpm" => "its rules are prefixes of one field, longer ones first".to_string(),
+                "lpm" | "lpm6" => "its rules are prefixes of one field, longer ones first".to_string(),
+                "index" => "its key has so few bits that an array holds all of them".to_string(),
+                "hash" => "all its entries have one mask: a hash table".to_string(),
+                "ranges" => "its entries are intervals of one field".to_string(),
                 "bit-vector" => format!("its entries have many masks: {}", shape.masks),
-                _ if shape.masks == 1 => "all its entries have one mask: a hash table".to_string(),
                 _ => format!("its entries have few masks: {}", shape.masks),
             };
+            let why = format!("{why}; predicted {cycles:.0} cycles a packet");
             let (entries, masks, key_words, memory) = (shape.entries, shape.masks, shape.key_words, shape.memory);
             data = Some(Data { entries, masks, key_words, memory });
             let before = u64::from(guard) * (cost::OP + cost::BRANCH);

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use pipec_abi::table::{self, Entry, Kind, MAX_WORDS};
+use pipec_abi::table::{self, Entry, MAX_WORDS};
 
 use super::alike::Alike;
 use super::code::{Expr, Op, Rows, Stmt, Value};
@@ -18,11 +18,9 @@ use super::report::Classifier;
 use crate::hir::{Match, Read};
 
 /// Rules from which on a look-up is data.
-const MIN_RULES: usize = 8;
-/// Masks of a tuple space that cost less than bit vectors.
-const FEW_MASKS: usize = 6;
-/// Entries of bit vectors at the most: beyond, building them and keeping them in caches costs more than probes do.
-const MAX_VECTOR: usize = 8192;
+const MIN_RULES: usize = 24;
+/// The same where the look-up is made for the whole burst.
+const MIN_GATHERED: usize = 9;
 /// Cases of code behind a look-up.
 const MAX_CASES: usize = 4096;
 
@@ -37,8 +35,9 @@ impl<'p> Lower<'p> {
         rejected: &[(&'static str, String)],
         out: &mut Vec<Stmt>,
     ) -> Result<(), String> {
-        if rules.len() < MIN_RULES {
-            return Err(format!("it has {} rules, and a look-up pays from {MIN_RULES} on", rules.len()));
+        let least = if self.may_gather(state) { MIN_GATHERED } else { MIN_RULES };
+        if rules.len() < least {
+            return Err(format!("it has {} rules, and a look-up pays from {least} on", rules.len()));
         }
         let mut state = state.clone();
         let (guard, facts, spelled) = self.spelled(rules, &state)?;
@@ -47,9 +46,13 @@ impl<'p> Lower<'p> {
         if alike.cases.len() > MAX_CASES {
             return Err(format!("its rules do more than {MAX_CASES} different things"));
         }
+        let width = slots.iter().map(|s| s.word + words(&s.read)).max().unwrap_or(1);
+        let entries = entries(&spelled, &slots, width, alike);
+        let choice = table::choose(width, &entries, &self.costs);
         let mut rejected = rejected.to_vec();
-        rejected.extend(why_not(&spelled, &slots));
-        let lookup = Classifier::Lookup { table: self.tables.len() as u16, guard: guard.len() as u32 };
+        rejected.extend(choice.rejected.into_iter().map(|(kind, why)| (table::name(kind), why)));
+        let lookup =
+            Classifier::Lookup { table: self.tables.len() as u16, guard: guard.len() as u32, cycles: choice.cycles };
         self.decide(state.table, open, rejected, lookup);
         // What all rules test, as code; a packet that fails it misses.
         let always = always(rules, &state.facts).unwrap_or(self.rules_of(&state).len());
@@ -66,7 +69,9 @@ impl<'p> Lower<'p> {
         // Where they hold, an earlier rule may always hold.
         let miss = entries::always(rules, &facts).unwrap_or(always);
         state.facts = facts;
-        self.emit_lookup(&spelled, &slots, alike, miss, state, out);
+        self.tables.push(table::encode(choice.kind, width, &entries));
+        let used = spelled.iter().map(|(rule, _)| alike.case_of[*rule]).collect();
+        self.emit_lookup(&slots, width, (alike, used, miss), state, out);
         Ok(())
     }
 
@@ -86,24 +91,14 @@ impl<'p> Lower<'p> {
 
     fn emit_lookup(
         &mut self,
-        spelled: &Spelled,
         slots: &[Slot],
-        alike: &'p Alike,
-        miss: usize,
+        width: usize,
+        (alike, used, miss): (&'p Alike, BTreeSet<usize>, usize),
         mut state: State,
         out: &mut Vec<Stmt>,
     ) {
-        let width = slots.iter().map(|s| s.word + words(&s.read)).max().unwrap_or(1);
-        let mut entries = Vec::new();
-        for (rule, masks) in spelled {
-            let value = (alike.case_of[*rule] as u64) << 32 | *rule as u64;
-            entries.extend(masks.iter().map(|masks| entry(masks, slots, width, value)));
-        }
-        let kind = choose(&entries, slots);
-        let table = self.tables.len() as u16;
-        self.tables.push(table::encode(kind, width, &entries));
+        let table = self.tables.len() as u16 - 1;
         let key = self.key_words(slots, width, &mut state, out);
-        let used = spelled.iter().map(|(rule, _)| alike.case_of[*rule]).collect::<BTreeSet<usize>>();
         self.look_up(Ask { table, open: None }, key, state, out, move |lower, state, found, _, out| {
             lower.found(alike, &used, miss, found, state, out);
         });
@@ -186,55 +181,11 @@ impl<'p> Lower<'p> {
     }
 }
 
-/// Prefixes of one field of 32 bits with longer ones first are a trie. Few masks are few probes of a tuple space; with many,
-/// up to some thousand entries are bit vectors.
-fn choose(entries: &[Entry], slots: &[Slot]) -> Kind {
-    let masks: BTreeSet<&[u64]> = entries.iter().map(|e| e.mask.as_slice()).collect();
-    if masks.len() == 1 {
-        return Kind::Hash;
-    }
-    let many = if masks.len() > FEW_MASKS && entries.len() <= MAX_VECTOR { Kind::BitVector } else { Kind::TupleSpace };
-    let [slot] = slots else { return many };
-    let is_prefix = |mask: u64| mask <= 0xffff_ffff && (mask as u32).leading_ones() == (mask as u32).count_ones();
-    let mut masks: Vec<u64> = entries.iter().map(|e| e.mask[0]).collect();
-    let all_prefixes = slot.read.place.width == 32 && masks.iter().all(|m| is_prefix(*m));
-    let longer_first = masks.is_sorted_by_key(|m| std::cmp::Reverse(m.count_ones()));
-    masks.dedup();
-    if all_prefixes && longer_first && masks.len() > 1 { Kind::Lpm } else { many }
-}
-
-/// The structures that [`choose`] does not take, with what speaks against each.
-fn why_not(spelled: &Spelled, slots: &[Slot]) -> Vec<(&'static str, String)> {
-    let width = slots.iter().map(|s| s.word + words(&s.read)).max().unwrap_or(1);
-    let all = spelled.iter().flat_map(|(_, masks)| masks);
-    let entries: Vec<Entry> = all.map(|masks| entry(masks, slots, width, 0)).collect();
-    let masks = entries.iter().map(|e| e.mask.as_slice()).collect::<BTreeSet<_>>().len();
-    let kind = choose(&entries, slots);
-    let mut rejected = Vec::new();
-    if kind != Kind::Lpm {
-        let why = match slots {
-            [slot] if slot.read.place.width != 32 => format!("its field has {} bits, not 32", slot.read.place.width),
-            [_] if masks == 1 => "all entries have the same mask, for which a hash table is enough".to_string(),
-            [_] => "its entries are not prefixes with longer ones first".to_string(),
-            _ => format!("its rules test {} fields, not one", slots.len()),
-        };
-        rejected.push(("lpm", why));
-    }
-    match kind {
-        Kind::TupleSpace if masks <= FEW_MASKS => {
-            rejected.push(("bit-vector", format!("{masks} distinct masks are few probes of a tuple space")));
-        }
-        Kind::TupleSpace => {
-            rejected.push(("bit-vector", format!("{} entries are more than {MAX_VECTOR}", entries.len())));
-        }
-        Kind::BitVector => {
-            rejected.push(("tuple-space", format!("{masks} distinct masks are more than {FEW_MASKS} probes")));
-        }
-        Kind::Lpm => {
-            let why = "prefixes of one field are a trie, one to three loads whatever their lengths";
-            rejected.push(("tuple-space", why.to_string()));
-        }
-        _ => {} // not chosen: entries of open tables are not rules
-    }
-    rejected
+/// The rules as entries, whose values are a rule's number and, above it, what it does.
+fn entries(spelled: &Spelled, slots: &[Slot], width: usize, alike: &Alike) -> Vec<Entry> {
+    let of = |(rule, alternatives): &(usize, Vec<entries::Tests>)| {
+        let value = (alike.case_of[*rule] as u64) << 32 | *rule as u64;
+        alternatives.iter().map(|tests| entry(tests, slots, width, value)).collect::<Vec<_>>()
+    };
+    spelled.iter().flat_map(of).collect()
 }

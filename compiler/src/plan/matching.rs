@@ -42,7 +42,8 @@ impl<'p> Lower<'p> {
             self.decide(state.table, open, rejected, Classifier::Chain { tests });
             return self.chain(rules, state, out);
         }
-        if rules.len() > 8 && self.lookup(&rules, &state, open, &[], out).is_ok() {
+        // From a few rules on, one look-up for the burst is cheaper than branches that surprise.
+        if self.may_gather(&state) && self.lookup(&rules, &state, open, &[], out).is_ok() {
             return;
         }
         if rules.len() > MAX_TREE_RULES {

@@ -33,14 +33,21 @@ pub mod visit;
 pub use code::Plan;
 pub use report::Report;
 
+use pipec_abi::table::Costs;
+
 use crate::hir::Program;
 
 /// Plans a checked program.
 pub fn plan(program: &Program) -> Plan {
-    lower::lower(program).0
+    plan_for(program, &Costs::default()).0
+}
+
+/// Plans a checked program for a machine on which steps of look-ups cost this, and tells what was decided.
+pub fn plan_for(program: &Program, costs: &Costs) -> (Plan, Report) {
+    lower::lower(program, costs)
 }
 
 /// Plans a checked program, and tells what was decided.
 pub fn plan_reported(program: &Program) -> (Plan, Report) {
-    lower::lower(program)
+    plan_for(program, &Costs::default())
 }

@@ -19,7 +19,7 @@ pub enum Body {
 }
 
 /// How a table's rules are told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Classifier {
     /// No test is left: what is known of the packet says which rule it takes.
     Direct,
@@ -41,6 +41,8 @@ pub enum Classifier {
         table: u16,
         /// Tests that all rules share, made in code before it.
         guard: u32,
+        /// Predicted cycles a packet, where a burst's packets are looked up at once.
+        cycles: f32,
     },
     /// A look-up of a key among entries: the table's number in [`Plan::tables`](super::Plan::tables).
     Keyed {
@@ -54,7 +56,7 @@ pub enum Classifier {
 }
 
 /// One table at one place of the code.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     /// Which.
     pub table: TableId,
@@ -89,7 +91,7 @@ pub struct Waits {
 }
 
 /// All decisions of one plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// Tables, in the order in which code was made for them.
     pub decisions: Vec<Decision>,

@@ -21,6 +21,7 @@ pub(super) use stages::Ask;
 use std::collections::{BTreeMap, HashMap};
 
 use pipec_abi::reshape::Stack;
+use pipec_abi::table::Costs;
 use pipec_abi::{CtPoint, DropReason, Verdict};
 
 use self::ends::maybe;
@@ -108,6 +109,8 @@ pub(super) struct Lower<'p> {
     pub(super) stages: Vec<Stage>,
     /// What each table's rules do, where they may be many: as parts of a list, and at its end.
     alike: &'p [[Alike; 2]],
+    /// What steps of look-ups cost.
+    pub(super) costs: Costs,
     pub(super) rows: Vec<Rows>,
     functions: Vec<Function>,
     function_ids: HashMap<TableId, u16>,
@@ -129,9 +132,9 @@ pub(super) struct Lower<'p> {
 }
 
 /// Plans a program.
-pub fn lower(program: &Program) -> (Plan, Report) {
+pub fn lower(program: &Program, costs: &Costs) -> (Plan, Report) {
     let alike = alike_rules(program);
-    let ahead = Lower::new(program, &alike, false);
+    let ahead = Lower::new(program, &alike, *costs, false);
     let mut why = "a packet could pass too many tables, so that they are counted".to_string();
     if !ahead.analysis.counted {
         let ahead = ahead.run();
@@ -140,7 +143,7 @@ pub fn lower(program: &Program) -> (Plan, Report) {
         }
         why = format!("packets would wait at {} points, more than {MAX_POINTS}", ahead.0.points.len());
     }
-    let (plan, report) = Lower::new(program, &alike, true).run();
+    let (plan, report) = Lower::new(program, &alike, *costs, true).run();
     (plan, Report { in_order: Some(why), ..report })
 }
 
@@ -155,7 +158,7 @@ fn alike_rules(program: &Program) -> Vec<[Alike; 2]> {
 }
 
 impl<'p> Lower<'p> {
-    fn new(program: &'p Program, alike: &'p [[Alike; 2]], all_in_order: bool) -> Lower<'p> {
+    fn new(program: &'p Program, alike: &'p [[Alike; 2]], costs: Costs, all_in_order: bool) -> Lower<'p> {
         Lower {
             program,
             analysis: analyse(program),
@@ -165,6 +168,7 @@ impl<'p> Lower<'p> {
             points: Vec::new(),
             stages: Vec::new(),
             alike,
+            costs,
             rows: Vec::new(),
             functions: Vec::new(),
             function_ids: HashMap::new(),

@@ -56,7 +56,7 @@ impl<'p> Lower<'p> {
     }
 
     /// Whether packets may gather here.
-    pub(super) fn may_gather(&self, state: &State) -> bool {
+    pub(in crate::plan) fn may_gather(&self, state: &State) -> bool {
         !state.in_order && ends_with_packet(state) && self.stages.len() < MAX_STAGES
     }
 

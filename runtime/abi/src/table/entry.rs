@@ -121,8 +121,19 @@ pub fn encode(kind: Kind, width: usize, entries: &[Entry]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Kind, width and entries from what [`encode`] wrote. Of other words, what can be made of them.
-pub(super) fn decode(words: &[u64]) -> (u64, usize, Vec<Entry>) {
+/// The number of the kind, the words of a key, and the entries, from what [`encode`] wrote; of other bytes, what can be made
+/// of them.
+pub fn decode(bytes: &[u8]) -> (u64, usize, Vec<Entry>) {
+    decode_words(&words(bytes))
+}
+
+/// Bytes as words.
+pub(super) fn words(bytes: &[u8]) -> Vec<u64> {
+    bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+}
+
+/// [`decode`] of words.
+pub(super) fn decode_words(words: &[u64]) -> (u64, usize, Vec<Entry>) {
     let mut words = words.iter().copied();
     let kind = words.next().unwrap_or(0);
     let width = (words.next().unwrap_or(1) as usize).clamp(1, MAX_WORDS);

@@ -37,7 +37,7 @@ mod values;
 pub use bit_vector::BitVector;
 pub use choose::{Choice, choose, name};
 pub use costs::Costs;
-pub use entry::{Entry, Range, encode, prefixes};
+pub use entry::{Entry, Range, decode, encode, prefixes};
 pub use hash::Hash;
 pub use index::Index;
 pub use lpm::{Lpm, Lpm6, Prefixes};
@@ -159,12 +159,11 @@ impl Table {
 
     /// Builds a table from what [`encode`] or [`Open::encode`] wrote. Other bytes give a table that matches nothing.
     pub fn decode(bytes: &[u8], seed: u64) -> Table {
-        let words = bytes.chunks_exact(8).map(|w| u64::from_le_bytes([w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]]));
-        let words: Vec<u64> = words.collect();
+        let words = entry::words(bytes);
         if words.first() == Some(&(Kind::Open as u64)) {
             return Table::Open(Open::decode(&words[1..], seed));
         }
-        let (kind, width, entries) = entry::decode(&words);
+        let (kind, width, entries) = entry::decode_words(&words);
         Table::new(kind, width, &entries, seed)
     }
 
