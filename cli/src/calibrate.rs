@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use pipec_abi::table::Costs;
 use pipec_abi::table::calibrate::{Caches, calibrate};
+use pipec_compiler::hir::Program;
+use pipec_compiler::plan::{Plan, Report, plan_for};
 use pipec_runtime::error::system;
 use pipec_runtime::host;
 use serde::{Deserialize, Serialize};
@@ -70,6 +72,14 @@ pub fn load() -> Result<Costs, Failure> {
             system(&error)
         ))),
     }
+}
+
+/// Plans a program for this machine.
+///
+/// # Errors
+/// As [`load`].
+pub fn plan(program: &Program) -> Result<(Plan, Report), Failure> {
+    Ok(plan_for(program, &load()?))
 }
 
 /// Where costs are kept.

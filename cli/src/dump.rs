@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use pipec_compiler::ast::Item;
 use pipec_compiler::backend::jit;
-use pipec_compiler::plan::{Plan, plan};
+use pipec_compiler::plan::Plan;
 use pipec_compiler::show::show;
 use pipec_compiler::source::Sources;
 use pipec_runtime::host::print;
 
 use crate::build::library;
+use crate::calibrate;
 use crate::failure::Failure;
 use crate::messages;
 use crate::program;
@@ -63,14 +64,16 @@ pub fn dump(args: &Args, color: bool) -> Result<(), Failure> {
             let table = loaded.program.tables.iter().find(|table| table.name == *name);
             show(table.ok_or_else(|| no_table(name, loaded.program.tables.iter().map(|table| table.name.as_str())))?)
         }
-        (Stage::Plan, None) => show(&plan(&loaded.program)),
+        (Stage::Plan, None) => show(&calibrate::plan(&loaded.program)?.0),
         (Stage::Plan, Some(name)) => {
-            let plan = plan(&loaded.program);
+            let (plan, _) = calibrate::plan(&loaded.program)?;
             show(&plan.functions[function(&plan, name)?])
         }
         (Stage::Rust, None) => library::source(&loaded.program)?,
         (Stage::Rust, Some(_)) => return Err(Failure::usage("--table goes with every stage but rust")),
-        (Stage::Clif | Stage::Asm | Stage::Ast, name) => machine_code(args.stage, &plan(&loaded.program), name)?,
+        (Stage::Clif | Stage::Asm | Stage::Ast, name) => {
+            machine_code(args.stage, &calibrate::plan(&loaded.program)?.0, name)?
+        }
     };
     Ok(print(&(text.trim_end().to_string() + "\n"))?)
 }

@@ -6,11 +6,11 @@ use clap::ValueEnum;
 use pipec_abi::{Burst, Ctx, Env};
 use pipec_compiler::eval::Eval;
 use pipec_compiler::hir::Program;
-use pipec_compiler::plan::plan;
 use pipec_runtime::Engine;
 use pipec_runtime::engine::Interpret;
 
 use crate::build::library;
+use crate::calibrate;
 use crate::failure::Failure;
 use crate::program::Loaded;
 
@@ -64,7 +64,7 @@ pub fn with_externs(engine: Engine, program: &Program) -> Result<Engine, Failure
 }
 
 fn jit(program: &Program) -> Result<Engine, Failure> {
-    let plan = plan(program);
+    let (plan, _) = calibrate::plan(program)?;
     let jit = pipec_compiler::backend::jit::compile(&plan).map_err(|what| Failure::environment(format!("{what}")))?;
     let run = jit.run();
     Ok(Engine::function(plan.meta, &plan.tables, run, Some(Arc::new(jit))))

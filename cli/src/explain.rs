@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use pipec_compiler::explain::{Explanation, explain as explain_plan};
-use pipec_compiler::plan::plan_reported;
 use pipec_runtime::host::print;
 
+use crate::calibrate;
 use crate::failure::Failure;
 use crate::program;
 
@@ -41,7 +41,7 @@ enum Format {
 /// Plans the program and tells what was decided.
 pub fn explain(args: &Args, color: bool) -> Result<(), Failure> {
     let loaded = program::load(&args.file, &[], color)?;
-    let (plan, report) = plan_reported(&loaded.program);
+    let (plan, report) = calibrate::plan(&loaded.program)?;
     let mut explanation = explain_plan(&loaded.program, &plan, &report);
     if let Some(table) = &args.table {
         check_table(&explanation, table)?;

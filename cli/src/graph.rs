@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use pipec_compiler::explain::explain;
 use pipec_compiler::graph::{dot, graph as graph_of, svg};
-use pipec_compiler::plan::plan_reported;
 use pipec_runtime::host::print;
 
+use crate::calibrate;
 use crate::failure::Failure;
 use crate::program;
 
@@ -35,7 +35,7 @@ enum Format {
 /// Draws the program.
 pub fn graph(args: &Args, color: bool) -> Result<(), Failure> {
     let loaded = program::load(&args.file, &[], color)?;
-    let (plan, report) = plan_reported(&loaded.program);
+    let (plan, report) = calibrate::plan(&loaded.program)?;
     let explanation = explain(&loaded.program, &plan, &report);
     let graph = graph_of(&loaded.program, &explanation);
     let text = match args.format {

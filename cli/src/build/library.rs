@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pipec_compiler::hir::Program;
-use pipec_compiler::plan::plan;
 use pipec_runtime::error::system;
 
 use super::cache::{cached, refused};
 use super::hash::hash;
+use crate::calibrate;
 use crate::externs;
 use crate::failure::Failure;
 
@@ -27,7 +27,7 @@ pub fn rustc_is_installed() -> bool {
 
 /// The Rust source of a program, for a crate that depends on `pipec-abi`; its actions in Rust are a module of it.
 pub fn source(program: &Program) -> Result<String, Failure> {
-    let mut source = pipec_compiler::backend::rust::emit(&plan(program));
+    let mut source = pipec_compiler::backend::rust::emit(&calibrate::plan(program)?.0);
     if let Some(actions) = externs::text(program)? {
         source += &format!("\nuse externs::*;\n\nmod externs {{\n{}\n}}\n", actions.trim_end());
     }

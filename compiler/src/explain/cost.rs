@@ -301,6 +301,7 @@ pub fn expr(expr_: &Expr) -> u64 {
         Expr::L4(_) => PARSE_L4,
         Expr::Arp(_) => PARSE_ARP,
         Expr::Op(_, left, right) => OP + expr(left) + expr(right),
+        Expr::Log2(of) => 2 * OP + expr(of),
         Expr::Guard(cond, value) => BRANCH + expr(cond) + expr(value),
         _ => OP,
     }

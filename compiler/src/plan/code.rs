@@ -17,7 +17,7 @@
 //!            | v = reshape what expr expr | v = encap stack | finish stack | fail_with v
 //!            | set_bits at expr offset width = high low
 //! expr      := constant | v | arg[word] | found | found_arg[word] | carried[n] | row(rows, v, word) | len | in_port | lookup_port | load(base, offset, bytes) | var[word] | ct part
-//!            | l2 | l3(v) | l4(v) | arp(v) | nd(v) | expr op expr | expr cmp expr | guard(expr, expr)
+//!            | l2 | l3(v) | l4(v) | arp(v) | nd(v) | expr op expr | expr cmp expr | guard(expr, expr) | log2 expr
 //! ```
 //!
 //! A value is assigned once, before its uses and in a block around them: code never needs a merge of values.
@@ -421,6 +421,8 @@ pub enum Expr {
     Nd(Value),
     Op(Op, Box<Expr>, Box<Expr>),
     Guard(Box<Expr>, Box<Expr>),
+    /// The place of the highest bit that is set; 0 if there is none.
+    Log2(Box<Expr>),
     /// A word of the arguments of the entry that was found last.
     Arg(u16),
     /// Of the stage whose body this is: what was found.

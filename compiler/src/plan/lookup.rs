@@ -14,8 +14,10 @@ use super::entries::{self, MAX_ENTRIES, Slot, Spelled, always, entry, layout, sh
 use super::facts::Facts;
 use super::lower::{Ask, Lower, State};
 use super::matching::Open;
+use super::merge::{self, Several};
 use super::report::Classifier;
-use crate::hir::{Match, Read};
+use crate::field::Field;
+use crate::hir::{Match, Place, Read};
 
 /// Rules from which on a look-up is data.
 const MIN_RULES: usize = 24;
@@ -23,6 +25,17 @@ const MIN_RULES: usize = 24;
 const MIN_GATHERED: usize = 9;
 /// Cases of code behind a look-up.
 const MAX_CASES: usize = 4096;
+
+/// What follows a look-up.
+struct Rest<'p> {
+    alike: &'p Alike,
+    /// Cases that its entries lead to.
+    used: BTreeSet<usize>,
+    /// The rule that is taken where nothing is found.
+    miss: usize,
+    /// Rules that stand for several.
+    several: Vec<(usize, Several)>,
+}
 
 impl<'p> Lower<'p> {
     /// Makes a table a look-up, if it is one with many rules that can be spelled out as entries.
@@ -40,7 +53,8 @@ impl<'p> Lower<'p> {
             return Err(format!("it has {} rules, and a look-up pays from {least} on", rules.len()));
         }
         let mut state = state.clone();
-        let (guard, facts, spelled) = self.spelled(rules, &state)?;
+        let (guard, facts, mut spelled) = self.spelled(rules, &state)?;
+        let several = merge::merge(&mut spelled, self.rules_of(&state));
         let slots = layout(&spelled).ok_or_else(|| format!("its key would have more than {MAX_WORDS} words"))?;
         let alike = self.alike_of(&state, self.ends_by_verdict(&state));
         if alike.cases.len() > MAX_CASES {
@@ -71,7 +85,7 @@ impl<'p> Lower<'p> {
         state.facts = facts;
         self.tables.push(table::encode(choice.kind, width, &entries));
         let used = spelled.iter().map(|(rule, _)| alike.case_of[*rule]).collect();
-        self.emit_lookup(&slots, width, (alike, used, miss), state, out);
+        self.emit_lookup(&slots, width, Rest { alike, used, miss, several }, state, out);
         Ok(())
     }
 
@@ -89,24 +103,24 @@ impl<'p> Lower<'p> {
         Ok((guard, facts, spelled))
     }
 
-    fn emit_lookup(
-        &mut self,
-        slots: &[Slot],
-        width: usize,
-        (alike, used, miss): (&'p Alike, BTreeSet<usize>, usize),
-        mut state: State,
-        out: &mut Vec<Stmt>,
-    ) {
+    fn emit_lookup(&mut self, slots: &[Slot], width: usize, rest: Rest<'p>, mut state: State, out: &mut Vec<Stmt>) {
         let table = self.tables.len() as u16 - 1;
-        let key = self.key_words(slots, width, &mut state, out);
+        let (key, ports) = self.key_words(slots, width, &mut state, out);
         self.look_up(Ask { table, open: None }, key, state, out, move |lower, state, found, _, out| {
-            lower.found(alike, &used, miss, found, state, out);
+            lower.found(&rest, ports, found, state, out);
         });
     }
 
-    /// The words of a key; neighbours are read together.
-    fn key_words(&mut self, slots: &[Slot], width: usize, state: &mut State, out: &mut Vec<Stmt>) -> Vec<Expr> {
+    /// The words of a key; neighbours are read together. And the ports, if they are part of it.
+    fn key_words(
+        &mut self,
+        slots: &[Slot],
+        width: usize,
+        state: &mut State,
+        out: &mut Vec<Stmt>,
+    ) -> (Vec<Expr>, [Expr; 2]) {
         let mut key = vec![Expr::Const(0); width];
+        let mut ports = [Expr::Const(0), Expr::Const(0)];
         let mut add = |word: usize, shift: u32, part: Expr| {
             let part = part.with(Op::Shl, u64::from(shift));
             key[word] = std::mem::replace(&mut key[word], Expr::Const(0)).op(Op::Or, part);
@@ -117,32 +131,42 @@ impl<'p> Lower<'p> {
             if let Some(next) = behind
                 && let Some(pair) = self.site(state, out).pair(&slot.read, &next.read)
             {
-                add(next.word, next.shift, pair);
+                let both = self.fresh.value();
+                out.push(Stmt::Let(both, pair));
+                let both = Expr::Value(both);
+                if next.read.place == Place::field(Field::TcpDst) {
+                    ports = [both.clone().with(Op::Shr, 16), both.clone().with(Op::And, 0xffff)];
+                }
+                add(next.word, next.shift, both);
                 slots.next();
                 continue;
             }
             let wide = self.site(state, out).read(&slot.read);
+            for (port, field) in ports.iter_mut().zip([Field::TcpSrc, Field::TcpDst]) {
+                if slot.read.place == Place::field(field) {
+                    *port = wide.low.clone();
+                }
+            }
             add(slot.word, slot.shift, wide.low);
             if words(&slot.read) == 2 {
                 add(slot.word + 1, 0, wide.high);
             }
         }
-        key
+        (key, ports)
     }
 
     /// Goes on with what was found.
-    fn found(
-        &mut self,
-        alike: &'p Alike,
-        used: &BTreeSet<usize>,
-        miss: usize,
-        found: Value,
-        mut state: State,
-        out: &mut Vec<Stmt>,
-    ) {
+    fn found(&mut self, rest: &Rest<'p>, ports: [Expr; 2], found: Value, mut state: State, out: &mut Vec<Stmt>) {
+        let Rest { alike, used, miss, several } = rest;
+        let miss = *miss;
         let base = self.counters_of(&state);
         let rows = (alike.rows.stride > 0).then(|| self.rows_of(&alike.rows));
         state.taken.clear();
+        let apart = (!several.is_empty()).then(|| {
+            let mut words = vec![0; alike.case_of.len().max(miss + 1)];
+            several.iter().for_each(|(rule, several)| words[*rule] = several.word());
+            self.rows_of(&Rows { stride: 1, words })
+        });
         // What misses may do the same as what is found.
         let same = alike.case_of.get(miss).filter(|case| used.len() == 1 && used.contains(case));
         if let Some(case) = same {
@@ -152,14 +176,16 @@ impl<'p> Lower<'p> {
             let is_rule = Expr::Value(low).with(Op::Lt, alike.case_of.len() as u64);
             let behind = Expr::Value(low).with(Op::Sub, miss as u64).op(Op::Mul, is_rule).with(Op::Add, miss as u64);
             out.push(Stmt::Let(rule, behind));
-            out.push(Stmt::CountAt { base, place: rule });
+            let counted = self.told_apart(apart, &ports, rule, out);
+            out.push(Stmt::CountAt { base, place: counted });
             return self.take_case(&alike.cases[*case], rows.map(|rows| (rows, rule)), state, out);
         }
         let mut arms = Vec::new();
         for (number, case) in alike.cases.iter().enumerate() {
             let mut arm = Vec::new();
             if used.contains(&number) {
-                arm.push(Stmt::CountAt { base, place: found });
+                let counted = self.told_apart(apart, &ports, found, &mut arm);
+                arm.push(Stmt::CountAt { base, place: counted });
                 self.take_case(case, rows.map(|rows| (rows, found)), state.clone(), &mut arm);
             }
             arms.push(arm);
@@ -168,6 +194,22 @@ impl<'p> Lower<'p> {
         self.take_uncounted(miss, state, &mut missed);
         arms.push(missed);
         out.push(Stmt::Switch { value: found, cases: arms });
+    }
+
+    /// The rule that is counted, of those that the one found stands for.
+    fn told_apart(&mut self, apart: Option<u16>, ports: &[Expr; 2], rule: Value, out: &mut Vec<Stmt>) -> Value {
+        let Some(rows) = apart else { return rule };
+        let (word, counted) = (self.fresh.value(), self.fresh.value());
+        out.push(Stmt::Let(word, Expr::Row { rows, at: rule, stride: 1, word: 0 }));
+        let part = |shift: u64, mask: u64| Expr::Value(word).with(Op::Shr, shift).with(Op::And, mask);
+        let steps = |port: &Expr, least: Expr, stride: Expr| {
+            Expr::Log2(Box::new(port.clone())).op(Op::Sub, least).op(Op::Mul, stride)
+        };
+        let [source, destination] = ports;
+        let behind = steps(source, part(0, 0xff), part(16, 0xffff));
+        let behind = behind.op(Op::Add, steps(destination, part(8, 0xff), part(32, 0xffff)));
+        out.push(Stmt::Let(counted, Expr::Value(rule).op(Op::Add, behind)));
+        counted
     }
 
     /// The number of a table of constants, which may be at several places.

@@ -9,6 +9,7 @@
 //! | [`entries`] | how conditions are spelled out as entries, and where fields lie in a key |
 //! | [`facts`] | what is known on a path, so that nothing is tested twice |
 //! | [`values`] | how a field is read, and when a value at hand serves; `numbers`: those of ports, [`declared`]: of headers that the program declares |
+//! | [`merge`] | which rules are one entry with ranges of ports |
 //! | [`matching`] | whether a table is a tree of tests, a chain, or a look-up in data ([`lookup`]) |
 //! | [`alike`] | which rules are one piece of code, with their constants as data |
 //! | [`dead`] | which writes of variables nobody sees |
@@ -25,6 +26,7 @@ pub mod facts;
 mod lookup;
 mod lower;
 mod matching;
+mod merge;
 mod numbers;
 pub mod report;
 pub mod values;

@@ -68,6 +68,9 @@ pub fn each(expr: &Expr, visit: &mut impl FnMut(&Expr)) {
         each(left, visit);
         each(right, visit);
     }
+    if let Expr::Log2(of) = expr {
+        each(of, visit);
+    }
 }
 
 /// Visits all expressions of code.

@@ -54,6 +54,12 @@ impl Body<'_, '_> {
                 }
             }
             Expr::Guard(cond, value) => self.guard(cond, value),
+            Expr::Log2(of) => {
+                let of = self.expr(of);
+                let some = self.b.ins().bor_imm_u(of, 1);
+                let zeros = self.b.ins().clz(some);
+                self.b.ins().bxor_imm_u(zeros, 63)
+            }
         }
     }
 

@@ -407,6 +407,10 @@ fn expr(e: &Expr) -> TokenStream {
                 }
             }
         }
+        Expr::Log2(of) => {
+            let of = expr(of);
+            quote!(u64::from((#of | 1).ilog2()))
+        }
         Expr::Guard(cond, value) => {
             let (cond, value) = (condition(cond), expr(value));
             quote!((if #cond { #value } else { 0 }))
