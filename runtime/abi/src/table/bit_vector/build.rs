@@ -4,13 +4,15 @@
 use super::super::{Entry, MISS};
 use super::classes::Classes;
 use super::cut::{Cut, cuts, richest, spell_others};
-use super::part::{FEW_WORDS, Join, Left, Part};
+use super::part::{BLOCKS, FEW_WORDS, Join, Left, PAIRS, Part, Piece};
 use super::piece::piece;
 
 /// Pairs of classes that a join may have: a megabyte's worth of them stays near the processor.
 const MAX_PAIRS: usize = 1 << 19;
 /// Words that are compared to build one: some hundredths of a second.
 const MAX_WORK: usize = 1 << 23;
+/// Pairs of classes that a join of a chain may have.
+const MAX_CHAIN: usize = 1 << 18;
 /// Entries that are not divided.
 const UNDIVIDED: usize = 2048;
 
@@ -56,7 +58,15 @@ fn part(cuts: &[Cut], entries: &[&Entry]) -> Option<Part> {
             found.push(Some(classes));
         }
     }
-    join(&mut part, &mut found)?;
+    // Small tables are a chain.
+    if chain(&mut part, &mut found).is_none() {
+        join(&mut part, &mut found)?;
+    }
+    // Windows must not end before their size.
+    let last = part.pieces.iter().map(|piece| piece.start).max().unwrap_or(0);
+    part.blocks.resize(part.blocks.len().max(last + BLOCKS), [0; 256]);
+    let last = part.pieces.iter().filter_map(|piece| piece.join).map(|join| join.start).max();
+    part.pairs.resize(part.pairs.len().max(last.map_or(0, |last| last + PAIRS)), 0);
     for (at, classes) in found.iter().enumerate() {
         let Some(classes) = classes else { continue };
         let start = part.rows.len();
@@ -73,6 +83,46 @@ fn part(cuts: &[Cut], entries: &[&Entry]) -> Option<Part> {
         part.answers = classes.vectors().map(|vector| place(vector).unwrap_or(MISS)).collect();
     }
     Some(part)
+}
+
+/// Joins piece after piece to what was joined before, if all arrays stay so small that each piece can do it while its class is
+/// at hand. The pieces then stand in that order, and one class is left. Else nothing changes.
+fn chain(part: &mut Part, found: &mut Vec<Option<Classes>>) -> Option<()> {
+    let mut order: Vec<usize> = (0..found.len()).collect();
+    order.sort_by_key(|&at| found[at].as_ref().map(Classes::len));
+    let mut pairs = Vec::new();
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut all: Option<Classes> = None;
+    for at in order {
+        let (next, mut piece) = (found[at].as_ref()?, part.pieces[at]);
+        all = match all {
+            None => Some(next.clone()),
+            Some(all) if all.len() * next.len() <= MAX_CHAIN => {
+                let len = all.len() * next.len();
+                piece.join = Some(Join { a: 0, b: pieces.len(), stride: next.len(), start: pairs.len(), len });
+                Some(joined(&all, next, &mut pairs)?)
+            }
+            Some(_) => return None,
+        };
+        pieces.push(piece);
+    }
+    (part.pairs, part.pieces) = (pairs, pieces);
+    found.clear();
+    found.push(all);
+    Some(())
+}
+
+/// The classes of pairs, by both, behind the pairs that are there.
+fn joined(one: &Classes, other: &Classes, pairs: &mut Vec<u16>) -> Option<Classes> {
+    let mut joined = Classes::new(one.words());
+    let mut both = vec![0; one.words()];
+    for x in one.vectors() {
+        for y in other.vectors() {
+            both.iter_mut().zip(x.iter().zip(y)).for_each(|(both, (x, y))| *both = x & y);
+            pairs.push(joined.number(&both)?);
+        }
+    }
+    Some(joined)
 }
 
 /// A vector behind its summary, if it has one.
@@ -101,15 +151,7 @@ fn join(part: &mut Part, found: &mut [Option<Classes>]) -> Option<()> {
         let classes: Vec<Option<usize>> = found.iter().map(|classes| classes.as_ref().map(Classes::len)).collect();
         let Some((pairs, a, b)) = next_join(&classes, part.words) else { return Some(()) };
         let (Some(one), Some(other)) = (found[a].take(), found[b].take()) else { return Some(()) };
-        let mut joined = Classes::new(part.words);
         part.joins.push(Join { a, b, stride: other.len(), start: part.pairs.len(), len: pairs });
-        let mut both = vec![0; part.words];
-        for x in one.vectors() {
-            for y in other.vectors() {
-                both.iter_mut().zip(x.iter().zip(y)).for_each(|(both, (x, y))| *both = x & y);
-                part.pairs.push(joined.number(&both)?);
-            }
-        }
-        found[a] = Some(joined);
+        found[a] = Some(joined(&one, &other, &mut part.pairs)?);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 /// Vectors of the same length, each once.
+#[derive(Clone)]
 pub(super) struct Classes {
     words: usize,
     /// One behind the other.

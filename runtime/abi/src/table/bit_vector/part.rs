@@ -4,6 +4,9 @@ use super::{MAX_PIECES, MISS};
 
 /// Pieces that most keys have at the most.
 const FEW_PIECES: usize = 8;
+/// Blocks and pairs of small tables are looked up in windows of this size, which must not end before it.
+pub(super) const BLOCKS: usize = 128;
+pub(super) const PAIRS: usize = 1 << 14;
 /// Vectors of so many words have no summary.
 pub(super) const FEW_WORDS: usize = 4;
 
@@ -13,6 +16,7 @@ pub(super) struct Part {
     pub pieces: Vec<Piece>,
     /// Blocks of 256 classes, or of numbers of blocks.
     pub blocks: Vec<[u16; 256]>,
+    /// Joins after all pieces; none in a chain.
     pub joins: Vec<Join>,
     /// The arrays of joins: classes by pairs.
     pub pairs: Vec<u16>,
@@ -42,6 +46,8 @@ pub(super) struct Piece {
     pub start: usize,
     pub len: usize,
     pub top: usize,
+    /// In a chain: joins what the pieces before have found with the class of this one.
+    pub join: Option<Join>,
 }
 
 /// The class of a pair of classes.
@@ -77,7 +83,8 @@ impl Part {
 
     /// Lines that each look-up reads: of pieces and joins, and the value.
     fn fixed_probes(&self) -> usize {
-        self.pieces.iter().map(|piece| piece.levels).sum::<usize>() + self.joins.len() + 1
+        let of_piece = |piece: &Piece| piece.levels + usize::from(piece.join.is_some());
+        self.pieces.iter().map(of_piece).sum::<usize>() + self.joins.len() + 1
     }
 
     pub(super) fn worst_probes(&self) -> u32 {
@@ -147,7 +154,7 @@ impl Part {
     fn classes<const K: usize>(&self, width: usize, keys: &[u64], classes: &mut [[u16; K]]) {
         let mut column = [0u64; K];
         let mut of = usize::MAX;
-        for (piece, classes) in self.pieces.iter().zip(classes.iter_mut()) {
+        for (at, piece) in self.pieces.iter().enumerate() {
             if of != piece.word {
                 of = piece.word;
                 match width {
@@ -158,21 +165,29 @@ impl Part {
                     _ => column.iter_mut().zip(keys.chunks_exact(width)).for_each(|(word, key)| *word = key[of]),
                 }
             }
-            match piece.levels {
-                1 => piece.classes::<K, 1>(&self.blocks, &column, classes),
-                2 => piece.classes::<K, 2>(&self.blocks, &column, classes),
-                3 => piece.classes::<K, 3>(&self.blocks, &column, classes),
-                4 => piece.classes::<K, 4>(&self.blocks, &column, classes),
-                _ => piece.classes::<K, 8>(&self.blocks, &column, classes),
+            let (before, own) = classes.split_at_mut(at);
+            let Some(own) = own.first_mut() else { return };
+            let (blocks, pairs) = (&self.blocks[..], &self.pairs[..]);
+            match piece.join {
+                None => piece.find(blocks, &column, own, |at, class| *class = at),
+                Some(join) => {
+                    let Some(a) = before.get_mut(join.a) else { continue };
+                    let pairs = pairs.get(join.start..).unwrap_or(&[]);
+                    // Where places have few bits, no look needs to be checked.
+                    match pairs.first_chunk::<PAIRS>().filter(|_| join.len <= PAIRS) {
+                        Some(few) => piece.find(blocks, &column, a, |b, a| {
+                            *a = few[(usize::from(*a) * join.stride + usize::from(b)) % PAIRS];
+                        }),
+                        None => piece.find(blocks, &column, a, |b, a| *a = join.of(pairs, *a, b)),
+                    }
+                }
             }
         }
         for join in &self.joins {
             let Some(&b) = classes.get(join.b) else { continue };
             let Some(a) = classes.get_mut(join.a) else { continue };
-            let pairs = self.pairs.get(join.start..join.start + join.len).unwrap_or(&[]);
-            each(a, &b, |a, b| {
-                *a = pairs.get(usize::from(*a) * join.stride + usize::from(*b)).copied().unwrap_or(0);
-            });
+            let pairs = self.pairs.get(join.start..).unwrap_or(&[]);
+            each(a, &b, |a, b| *a = join.of(pairs, *a, *b));
         }
     }
 
@@ -290,24 +305,65 @@ fn one<const K: usize>(classes: &[[u16; K]], key: usize) -> [[u16; 1]; MAX_PIECE
 }
 
 impl Piece {
-    /// Goes down the levels; of a piece with more than 4, as many as it has.
+    /// Goes down the levels for each key, and does something with the class.
     #[inline(always)]
-    fn classes<const K: usize, const L: usize>(&self, blocks: &[[u16; 256]], words: &[u64; K], classes: &mut [u16; K]) {
+    fn find<const K: usize>(
+        &self,
+        blocks: &[[u16; 256]],
+        words: &[u64; K],
+        to: &mut [u16; K],
+        step: impl Fn(u16, &mut u16),
+    ) {
+        match self.levels {
+            1 => self.find_in::<K, 1>(blocks, words, to, step),
+            2 => self.find_in::<K, 2>(blocks, words, to, step),
+            3 => self.find_in::<K, 3>(blocks, words, to, step),
+            4 => self.find_in::<K, 4>(blocks, words, to, step),
+            _ => self.find_in::<K, 8>(blocks, words, to, step),
+        }
+    }
+
+    /// Pieces with more than 4 levels have as many as they say.
+    #[inline(always)]
+    fn find_in<const K: usize, const L: usize>(
+        &self,
+        blocks: &[[u16; 256]],
+        words: &[u64; K],
+        to: &mut [u16; K],
+        step: impl Fn(u16, &mut u16),
+    ) {
         let (shift, mask) = (self.shift & 63, self.mask);
         let mut values = [[0u8; 8]; K];
         for (value, word) in values.iter_mut().zip(words) {
             *value = (word >> shift & mask).to_le_bytes();
         }
         let levels = if L <= 4 { L } else { self.levels };
-        let blocks = blocks.get(self.start..self.start + self.len).unwrap_or(&[]);
+        let blocks = blocks.get(self.start..).unwrap_or(&[]);
         let Some(top) = blocks.get(self.top) else { return };
-        each(classes, &values, |class, value| {
-            let mut at = top[usize::from(value[(levels - 1) & 7])];
-            for level in (0..levels - 1).rev() {
-                at = blocks.get(usize::from(at)).unwrap_or(top)[usize::from(value[level & 7])];
-            }
-            *class = at;
-        });
+        match blocks.first_chunk::<BLOCKS>().filter(|_| self.len <= BLOCKS) {
+            Some(few) => each(to, &values, |to, value| {
+                let mut at = top[usize::from(value[(levels - 1) & 7])];
+                for level in (0..levels - 1).rev() {
+                    at = few[usize::from(at) % BLOCKS][usize::from(value[level & 7])];
+                }
+                step(at, to);
+            }),
+            None => each(to, &values, |to, value| {
+                let mut at = top[usize::from(value[(levels - 1) & 7])];
+                for level in (0..levels - 1).rev() {
+                    at = blocks.get(usize::from(at)).unwrap_or(top)[usize::from(value[level & 7])];
+                }
+                step(at, to);
+            }),
+        }
+    }
+}
+
+impl Join {
+    /// The class of a pair.
+    #[inline(always)]
+    fn of(&self, pairs: &[u16], a: u16, b: u16) -> u16 {
+        pairs.get(usize::from(a) * self.stride + usize::from(b)).copied().unwrap_or(0)
     }
 }
 

@@ -44,6 +44,7 @@ pub(super) fn piece(
         start: blocks.len(),
         len: trie.own.len(),
         top: top.into(),
+        join: None,
     };
     blocks.append(&mut trie.own);
     Some((piece, classes))
