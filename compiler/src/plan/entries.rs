@@ -31,6 +31,9 @@ pub(super) enum Want {
 /// Tests that must all hold, one a field.
 pub(super) type Tests = Vec<(Read, Want)>;
 
+/// Tests by masks that rules share.
+pub(super) type Shared = Vec<(Read, u128, u128)>;
+
 /// Rules by number, each with its alternatives.
 pub(super) type Spelled = Vec<(usize, Vec<Tests>)>;
 
@@ -43,7 +46,7 @@ pub(super) struct Slot {
 }
 
 /// Tests that every rule makes as they are, up to one that always holds.
-pub(super) fn shared_tests(rules: &[Open], facts: &Facts) -> Vec<(Read, u128, u128)> {
+pub(super) fn shared_tests(rules: &[Open], facts: &Facts) -> Shared {
     let mut shared: Option<Vec<_>> = None;
     for (_, cond) in rules {
         let cond = match facts.simplify(cond) {
@@ -64,7 +67,7 @@ pub(super) fn shared_tests(rules: &[Open], facts: &Facts) -> Vec<(Read, u128, u1
 }
 
 /// The tests by masks that a condition surely makes.
-fn conjuncts(cond: &Cond) -> Vec<(Read, u128, u128)> {
+fn conjuncts(cond: &Cond) -> Shared {
     match cond {
         Cond::Compare(read, Match::Masked { value, mask }) => vec![(*read, *value, *mask)],
         Cond::All(parts) => parts.iter().flat_map(conjuncts).collect(),

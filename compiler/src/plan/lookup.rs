@@ -91,7 +91,7 @@ impl<'p> Lower<'p> {
 
     /// The tests that all rules share but one behind them that always holds, what is known where they hold, and what is left
     /// of the rules as masks, without the one that always holds.
-    fn spelled(&self, rules: &[Open], state: &State) -> Result<(Vec<(Read, u128, u128)>, Facts, Spelled), String> {
+    fn spelled(&self, rules: &[Open], state: &State) -> Result<(entries::Shared, Facts, Spelled), String> {
         let guard = shared_tests(rules, &state.facts);
         let mut facts = state.facts.clone();
         for (read, value, mask) in &guard {

@@ -4,11 +4,11 @@
 //! packet, with no table left at run time. It may double in size with every test, so it is counted before it is built.
 
 use super::code::{Expr, Label, Op, Stmt};
-use super::facts::{Facts, Known, first_atom, is_opaque};
+use super::facts::{Atom, Facts, Known, first_atom, is_opaque, ones};
 use super::lower::{Lower, State};
 use super::report::Classifier;
 use crate::field::Field;
-use crate::hir::{Cond, Order, Read, Space, View};
+use crate::hir::{Cond, Match, Order, Read, Space, View};
 
 /// Ends that a tree may have: so many, or twice the rules.
 const TREE_ENDS: usize = 48;
@@ -70,7 +70,7 @@ impl<'p> Lower<'p> {
             let miss = self.rules_of(&state).len();
             return self.take(miss, state, out);
         };
-        let Some(atom) = first_atom(cond) else { return self.take(*rule, state, out) };
+        let Some(atom) = next_test(cond) else { return self.take(*rule, state, out) };
         let cond = self.site(&mut state, out).test(&atom.read, &atom.test);
         let mut without = state.clone();
         state.facts.learn(&atom, true);
@@ -191,13 +191,25 @@ fn still_open(rules: &[Open], facts: &Facts) -> Vec<Open> {
     open
 }
 
+/// The test that a tree makes next, for its first open rule: the first of a whole field, since prefixes and ranges divide what
+/// these still tell apart.
+fn next_test(cond: &Cond) -> Option<Atom> {
+    let parts = if let Cond::All(parts) = cond { parts.as_slice() } else { std::slice::from_ref(cond) };
+    let mut atoms = parts.iter().filter_map(first_atom);
+    let divides = |atom: &Atom| match atom.test {
+        Match::Masked { mask, .. } => atom.read.place.width > 16 && mask != ones(atom.read.place.width),
+        Match::Range { .. } | Match::In(_) => true,
+    };
+    atoms.clone().find(|atom| !divides(atom)).or_else(|| atoms.next())
+}
+
 /// How many ends the tree would have, if not more than `limit`, and the tests on its longest path.
 fn ends(rules: &[Open], facts: &Facts, limit: usize) -> Option<(usize, u32)> {
     if limit == 0 {
         return None;
     }
     let rules = still_open(rules, facts);
-    let Some(atom) = rules.first().and_then(|(_, cond)| first_atom(cond)) else { return Some((1, 0)) };
+    let Some(atom) = rules.first().and_then(|(_, cond)| next_test(cond)) else { return Some((1, 0)) };
     let (mut with, mut without) = (facts.clone(), facts.clone());
     with.learn(&atom, true);
     without.learn(&atom, false);

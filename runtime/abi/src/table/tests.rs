@@ -242,7 +242,7 @@ fn ranges_are_their_prefixes_and_survive_encoding() {
             .chunks_exact(8)
             .map(|w| u64::from_le_bytes(w.try_into().expect("eight bytes")))
             .collect();
-        assert_eq!(entry::decode(&words), (Kind::Tree as u64, 2, vec![entry.clone()]));
+        assert_eq!(entry::decode_words(&words), (Kind::Tree as u64, 2, vec![entry.clone()]));
         let spelled = entry.spelled();
         assert_eq!(spelled.len(), entry.spellings());
         for port in [0, 1, 6, 7, 8, 9, 10, 1023, 1024, 65_534, 65_535u64] {
