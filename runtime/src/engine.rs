@@ -12,7 +12,7 @@ use pipec_abi::{Burst, Ctx, Env, RunFn};
 
 use crate::env::WorkerEnv;
 use crate::offline::Heap;
-use crate::tables::Tables;
+use crate::tables::{Reader, Tables};
 
 /// An engine that is called with its `Env`: the reference interpreter.
 pub trait Interpret: Send + Sync {
@@ -135,10 +135,9 @@ impl Engine {
     pub unsafe fn runner<B: crate::env::Buffers + Kind>(&self, env: *mut WorkerEnv<B>) -> Runner {
         // SAFETY: promised by the caller; nothing else uses the `Env` now.
         let tables = unsafe { (*env).tables().clone() };
-        let root = tables.root();
-        let version = root.version;
+        let (reader, root, entry_counters) = Reader::new(&tables);
         let (counters, vars) = (self.meta.counters.len(), self.meta.vars as usize);
-        let ctx = Ctx::new(counters, vars, root, tables.new_counters()).with_scratch(self.meta.scratch as usize);
+        let ctx = Ctx::new(counters, vars, root, entry_counters).with_scratch(self.meta.scratch as usize);
         let mut ctx = Box::new(ctx);
         ctx.set_externs(self.externs.clone());
         // SAFETY: promised by the caller.
@@ -150,7 +149,7 @@ impl Engine {
             Code::Static { heap, .. } => Call::Function(*heap),
             Code::Interpreter(interpreter) => Call::Interpreter(interpreter.clone(), env as *mut (dyn Env + 'static)),
         };
-        Runner { ctx, call, tables, version, _engine: self.clone() }
+        Runner { ctx, call, reader, _engine: self.clone() }
     }
 }
 
@@ -170,9 +169,7 @@ pub trait Kind: 'static {
 pub struct Runner {
     ctx: Box<Ctx>,
     call: Call,
-    tables: Arc<Tables>,
-    /// The number of the root that the context has.
-    version: u64,
+    reader: Reader,
     _engine: Engine,
 }
 
@@ -188,9 +185,7 @@ impl Runner {
     /// Runs the program over a burst.
     #[inline(always)]
     pub fn run(&mut self, burst: &mut Burst, entry: u16) {
-        if self.tables.version() != self.version {
-            self.take_root();
-        }
+        self.reader.begin(&mut self.ctx);
         match &self.call {
             // SAFETY: the context has the `Env` attached that `runner` was promised, and sizes from the description.
             Call::Function(run) => unsafe { run(&mut *self.ctx, burst, entry) },
@@ -202,12 +197,9 @@ impl Runner {
         }
     }
 
-    /// Tables have changed.
-    #[cold]
-    fn take_root(&mut self) {
-        let root = self.tables.root();
-        self.version = root.version;
-        self.ctx.set_root(root);
+    /// No burst will come for a while: nobody waits for this worker then.
+    pub fn rest(&mut self) {
+        self.reader.rest();
     }
 
     /// The context, for its counters.

@@ -212,6 +212,7 @@ impl Offline {
             sink.outcomes.iter_mut().for_each(Outcome::close);
             outcomes.append(&mut sink.outcomes);
         }
+        self.runner.rest();
         assert_eq!(self.env.buffers.alive(), 0, "every packet is sent or dropped");
         outcomes
     }

@@ -58,7 +58,8 @@ impl<E: Env + ?Sized> Machine<'_, E> {
             let Some(Table::Open(open)) = root.tables.get(usize::from(number)).map(|table| &**table) else {
                 return None;
             };
-            let best = best(keyed, open.entries(), &key)?;
+            let entries = open.entries();
+            let best = best(keyed, &entries, &key)?;
             (best.found(), best.args.clone())
         };
         if found == MISS {

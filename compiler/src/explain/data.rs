@@ -55,7 +55,7 @@ impl Shape {
             KeyMatch::Range { low, high } => prefixes(low, high, width).into_iter().map(|(_, mask)| mask).collect(),
         };
         let (mut spelled, mut masks) = (0, BTreeSet::new());
-        for entry in open.entries() {
+        for entry in &open.entries() {
             let mut own: Vec<Vec<u128>> = vec![vec![]];
             for (part, want) in shape.parts.iter().zip(&entry.key) {
                 let ways = ways(want, part.width);
@@ -68,15 +68,29 @@ impl Shape {
         let (key_words, masks) = (shape.words(), masks.len());
         let entries = open.entries().len();
         let (classifier, probes, (least, most)) = match open.structure() {
-            Structure::TupleSpace(space) => {
-                let tuples = space.tuples();
-                ("tuple-space", super::count(tuples, "probe"), cost::tuple_space(tuples, spelled))
+            Structure::Layers(_) | Structure::Exact(_) | Structure::Prefixes(_) if entries == 0 => {
+                ("empty", "nothing".to_string(), (0, 0))
             }
-            Structure::Lpm(_) => ("lpm", "3 dependent loads".to_string(), cost::lpm()),
-            Structure::BitVector(vectors) => {
+            Structure::Exact(table) => {
+                let probes = super::count(table.worst_probes() as usize, "cache line");
+                ("hash", probes, cost::tuple_space(1, entries))
+            }
+            Structure::Prefixes(table) => {
+                let probes = super::count(table.worst_probes() as usize, "cache line");
+                ("lpm", probes, cost::lpm())
+            }
+            Structure::Layers(Table::BitVector(vectors)) => {
                 let words = super::count(spelled.div_ceil(64), "word");
                 let probes = format!("{} of the key, {words} of bits", super::count(vectors.pieces(), "piece"));
                 ("bit-vector", probes, cost::bit_vector(vectors.pieces(), spelled))
+            }
+            Structure::Layers(Table::TupleSpace(space)) => {
+                let tuples = space.tuples();
+                ("tuple-space", super::count(tuples, "probe"), cost::tuple_space(tuples, spelled))
+            }
+            Structure::Layers(table) => {
+                let probes = super::count(table.worst_probes() as usize, "cache line");
+                (name(table.kind()), probes, cost::lpm())
             }
             Structure::Nothing if shape.learned => {
                 let size = shape.size as usize;
@@ -86,7 +100,7 @@ impl Shape {
                 let probes = "1 chain of a hash table".to_string();
                 return Shape { classifier: "learned", entries, masks: 1, key_words, memory, probes, least, most };
             }
-            Structure::Nothing => ("empty", "nothing".to_string(), (0, 0)),
+            Structure::Nothing => ("none", "nothing".to_string(), (0, 0)),
         };
         Shape { classifier, entries, masks, key_words, memory: open.memory(), probes, least, most }
     }

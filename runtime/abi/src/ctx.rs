@@ -219,18 +219,24 @@ impl Ctx {
     #[inline(always)]
     pub fn find(&mut self, table: usize, key: &[u64]) -> u64 {
         let Some(Table::Open(open)) = self.root.tables.get(table).map(|table| &**table) else { return table::MISS };
-        let Some((found, args)) = open.find(key).split_first() else { return table::MISS };
-        for (to, from) in self.args.iter_mut().zip(args) {
-            *to = *from;
+        let row = open.find(key);
+        for (to, from) in self.args.iter_mut().zip(row.args()) {
+            *to = from;
         }
-        *found
+        row.found()
     }
 
     /// As [`Ctx::find`], but passes over entries at places that `alive` does not let pass, by trying one after another.
     pub fn find_alive(&mut self, table: usize, key: &[u64], alive: impl Fn(u32) -> bool) -> u64 {
         let root = self.root.clone();
         match root.tables.get(table).map(|table| &**table) {
-            Some(Table::Open(open)) => self.found(open.find_alive(key, alive)),
+            Some(Table::Open(open)) => {
+                let row = open.find_alive(key, alive);
+                for (to, from) in self.args.iter_mut().zip(row.args()) {
+                    *to = from;
+                }
+                row.found()
+            }
             _ => MISS,
         }
     }
@@ -297,22 +303,19 @@ impl Ctx {
     pub fn find_all(&mut self, table: usize, gathered: Gathered) {
         let Gathered { n, width, keys, found, args, arg_words } = gathered;
         let (root, scratch) = self.root_and_scratch();
-        let open = match root.tables.get(table).map(|table| &**table) {
-            Some(Table::Open(open)) => Some(open),
-            _ => None,
-        };
         let Some((before, behind)) = scratch.split_at_mut_checked(found) else { return };
-        for k in 0..n {
-            let key = before.get(keys + k * width..keys + (k + 1) * width).unwrap_or(&[]);
-            let row = open.map_or(&[][..], |open| open.find(key));
-            let Some(place) = behind.get_mut(k) else { return };
-            *place = row.first().copied().unwrap_or(MISS);
-            for (word, arg) in row.iter().skip(1).take(arg_words).enumerate() {
+        let (Some(keys), true) = (before.get(keys..keys + n * width), behind.len() >= n) else { return };
+        let Some(Table::Open(open)) = root.tables.get(table).map(|table| &**table) else {
+            return behind[..n].fill(MISS);
+        };
+        open.find_burst(keys, n, |k, row| {
+            behind[k] = row.found();
+            for (word, arg) in row.args().take(arg_words).enumerate() {
                 if let Some(place) = behind.get_mut(args - found + word * BURST + k) {
-                    *place = *arg;
+                    *place = arg;
                 }
             }
-        }
+        });
     }
 
     /// The variables of packet `i`.

@@ -68,6 +68,7 @@ impl Worker {
                 idle = idle.wrapping_add(1);
                 if idle.is_multiple_of(IDLE_SWEEP) {
                     self.env.begin(self.clock.ns(after)); // connections end although nothing comes
+                    self.runner.rest();
                 }
                 std::hint::spin_loop();
             }

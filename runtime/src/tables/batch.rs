@@ -1,14 +1,14 @@
 //! Changes of several tables that packets see at once: all of a batch or nothing of it.
 //!
 //! Changes are checked as they are added, against the tables as they are with the changes before. Nothing is seen until
-//! [`Batch::commit`], which makes every changed table anew and publishes one root; a batch that is dropped has changed
-//! nothing. One batch is made at a time. Learned tables are not part of a root: what is done to them is seen at once.
+//! [`Batch::commit`]. A single change of a table that can be changed in place is made there; of a batch, every table is
+//! changed aside, and one root leads to all of them. A batch that is dropped has changed nothing. One batch is made at a time.
+//! Learned tables are not part of a root: what is done to them is seen at once.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, MutexGuard};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::MutexGuard;
 
-use pipec_abi::Counter;
-use pipec_abi::table::{KeyMatch, Open, OpenEntry, Shape, Table};
+use pipec_abi::table::{Change, Editor, KeyMatch, OpenEntry};
 
 use super::spec::{Entry, TableError};
 use super::{StoreKind, Tables, Writer, lock};
@@ -21,12 +21,12 @@ pub struct Batch<'t> {
     changed: BTreeMap<usize, Work>,
 }
 
-/// A table that is being changed.
+/// Changes of one table.
+#[derive(Default)]
 struct Work {
-    shape: Arc<Shape>,
-    entries: Vec<Option<OpenEntry>>,
-    /// Where the entry with a priority and key is.
-    index: HashMap<(u32, Vec<KeyMatch>), usize>,
+    changes: Vec<Change>,
+    /// The slots of entries that were touched, by priority and key; none where there is no entry now.
+    touched: HashMap<(u32, Vec<KeyMatch>), Option<u32>>,
     /// Entries there are.
     len: usize,
     /// Places that have become free.
@@ -34,8 +34,8 @@ struct Work {
     /// Places that were taken, from the front of the free ones and from those never taken.
     from_free: usize,
     from_new: u32,
-    /// Entries that are new, by place: their lives begin when the batch is committed.
-    begun: Vec<OpenEntry>,
+    /// Places of entries that had no place before.
+    begun: Vec<u32>,
 }
 
 impl<'t> Batch<'t> {
@@ -90,13 +90,14 @@ impl<'t> Batch<'t> {
             learned.learn(&key, now_ns, action, &args, |slot| Some(self.tables.counted(keyed.first_entry + slot)));
             return if learned.stats().full > before { Err(full()) } else { Ok(()) };
         }
-        let work = Self::work(self.tables, &mut self.changed, number);
-        let id = (entry.priority, entry.key.clone());
+        let Some(editor) = &self.writer.editors[number] else { return Err(full()) };
+        let work = self.changed.entry(number).or_insert_with(|| Work { len: editor.len(), ..Work::default() });
+        let old = work.slot(editor, entry.priority, &entry.key);
         let slots = &self.writer.slots[number];
-        let slot = match work.index.get(&id) {
+        let slot = match old {
             Some(_) if !replace => return Err(TableError::Exists(name.into())),
-            Some(&at) => work.entries[at].as_ref().map_or(0, |old| old.slot),
-            None if work.len >= keyed.size as usize => return Err(full()),
+            Some(slot) => slot,
+            None if work.len >= keyed.size as usize || work.changes.len() >= editor.room() => return Err(full()),
             // A place that was freed in this batch is still counted at by workers that have not seen it.
             None => match slots.free.get(work.from_free) {
                 Some(&slot) => {
@@ -110,16 +111,13 @@ impl<'t> Batch<'t> {
                 None => work.freed.pop().ok_or_else(full)?,
             },
         };
-        let new = OpenEntry { slot, priority: entry.priority, key: entry.key, action, args, idle_ns, hard_ns };
-        work.begun.push(new.clone());
-        match work.index.get(&id) {
-            Some(&at) => work.entries[at] = Some(new),
-            None => {
-                work.index.insert(id, work.entries.len());
-                work.entries.push(Some(new));
-                work.len += 1;
-            }
+        if old.is_none() {
+            work.len += 1;
+            work.begun.push(slot);
         }
+        work.touched.insert((entry.priority, entry.key.clone()), Some(slot));
+        let new = OpenEntry { slot, priority: entry.priority, key: entry.key, action, args, idle_ns, hard_ns };
+        work.changes.push(Change::Put(new));
         Ok(())
     }
 
@@ -136,10 +134,13 @@ impl<'t> Batch<'t> {
                 key.iter().map(|w| if let KeyMatch::Masked { value, .. } = w { *value } else { 0 }).collect();
             return Ok(key.len() == store.shape.parts.len() && learned.remove(&store.shape.pack(&key)));
         }
-        let work = Self::work(self.tables, &mut self.changed, number);
-        let Some(at) = work.index.remove(&(priority, key.to_vec())) else { return Ok(false) };
-        work.take(at);
-        Ok(true)
+        let Some(editor) = &self.writer.editors[number] else { return Ok(false) };
+        let work = self.changed.entry(number).or_insert_with(|| Work { len: editor.len(), ..Work::default() });
+        let old = work.slot(editor, priority, key);
+        if let Some(slot) = old {
+            work.take(priority, key.to_vec(), slot);
+        }
+        Ok(old.is_some())
     }
 
     /// Takes all entries out.
@@ -154,79 +155,76 @@ impl<'t> Batch<'t> {
 
     /// Takes out what `keep` does not keep.
     pub(super) fn retain(&mut self, number: usize, keep: impl Fn(&OpenEntry) -> bool) {
-        let work = Self::work(self.tables, &mut self.changed, number);
-        for at in 0..work.entries.len() {
-            if let Some(entry) = &work.entries[at]
-                && !keep(entry)
-            {
-                let id = (entry.priority, entry.key.clone());
-                work.index.remove(&id);
-                work.take(at);
+        let Some(editor) = &self.writer.editors[number] else { return };
+        let work = self.changed.entry(number).or_insert_with(|| Work { len: editor.len(), ..Work::default() });
+        let put =
+            work.changes.iter().filter_map(|change| if let Change::Put(entry) = change { Some(entry) } else { None });
+        let mut all: Vec<OpenEntry> = editor.open().entries();
+        all.extend(put.cloned());
+        for entry in all {
+            // Of an entry that was put in again there is one here that is not the table's any more; its slot is the same.
+            let slot = work.slot(editor, entry.priority, &entry.key);
+            if slot == Some(entry.slot) && !keep(&entry) {
+                work.take(entry.priority, entry.key, entry.slot);
             }
         }
     }
 
     /// Makes packets see the changes, from their next burst on.
     pub fn commit(mut self) {
-        let mut changed = Vec::new();
+        let changed: Vec<(usize, Work)> =
+            std::mem::take(&mut self.changed).into_iter().filter(|(_, work)| !work.changes.is_empty()).collect();
+        if changed.is_empty() {
+            return;
+        }
         let now_ns = self.tables.now_ns.load(Ordering::Relaxed);
-        for (number, work) in std::mem::take(&mut self.changed) {
-            if work.begun.is_empty() && work.freed.is_empty() {
-                continue;
-            }
+        let version = self.tables.version() + 1;
+        let alone = matches!(&changed[..], [(_, work)] if work.changes.len() == 1);
+        let mut published = Vec::new();
+        for (number, work) in changed {
             let Some(store) = &self.tables.stores[number] else { continue };
             let first = self.tables.meta.tables[store.place].keyed.as_ref().map_or(0, |keyed| keyed.first_entry);
-            let slots = &mut self.writer.slots[number];
+            let Writer { slots, editors, .. } = &mut *self.writer;
+            let (slots, Some(editor)) = (&mut slots[number], &mut editors[number]) else { continue };
             slots.free.drain(..work.from_free);
             slots.next += work.from_new;
             slots.free.extend(&work.freed);
-            let kept: HashSet<u32> = work.old_slots(self.tables, number);
-            for entry in &work.begun {
-                if !kept.contains(&entry.slot) {
-                    let before: Counter = self.tables.counted(first + entry.slot);
-                    slots.before.insert(entry.slot, before);
-                }
-                if let StoreKind::Timed(lives) = &store.kind {
-                    lives.begin(entry, now_ns);
-                }
+            for slot in &work.begun {
+                slots.before.insert(*slot, self.tables.counted(first + slot));
             }
-            let entries = work.entries.into_iter().flatten().collect();
-            changed.push((number, Open::new(work.shape, entries, self.tables.seed)));
-        }
-        if !changed.is_empty() {
-            self.tables.publish(&mut self.writer, changed);
-        }
-    }
-
-    fn work<'w>(tables: &Tables, changed: &'w mut BTreeMap<usize, Work>, number: usize) -> &'w mut Work {
-        changed.entry(number).or_insert_with(|| {
-            let root = tables.root();
-            let (shape, entries) = match &*root.tables[number] {
-                Table::Open(open) => (open.shape().clone(), open.entries().to_vec()),
-                _ => unreachable!("a keyed table is an open one"),
+            if let StoreKind::Timed(lives) = &store.kind {
+                let put =
+                    work.changes.iter().filter_map(|change| if let Change::Put(e) = change { Some(e) } else { None });
+                put.for_each(|entry| lives.begin(entry, now_ns));
+            }
+            let anew = match &work.changes[..] {
+                [change] if alone => editor.change(change, version),
+                changes => editor.change_all(changes, version).map(|()| true),
             };
-            let index = entries.iter().enumerate().map(|(at, e)| ((e.priority, e.key.clone()), at)).collect();
-            let len = entries.len();
-            let entries = entries.into_iter().map(Some).collect();
-            Work { shape, entries, index, len, freed: vec![], from_free: 0, from_new: 0, begun: vec![] }
-        })
+            if anew == Some(true) {
+                published.push((number, editor.open()));
+            }
+            self.tables.wake(editor);
+        }
+        self.tables.publish(&mut self.writer, version, published);
     }
 }
 
 impl Work {
-    /// Takes the entry at a place out.
-    fn take(&mut self, at: usize) {
-        if let Some(entry) = self.entries[at].take() {
-            self.len -= 1;
-            self.freed.push(entry.slot);
+    /// The slot of the entry with a priority and key, with the changes so far.
+    fn slot(&self, editor: &Editor, priority: u32, key: &[KeyMatch]) -> Option<u32> {
+        if self.touched.is_empty() {
+            return editor.slot(priority, key);
         }
+        let touched = self.touched.get(&(priority, key.to_vec())).copied();
+        touched.unwrap_or_else(|| editor.slot(priority, key))
     }
 
-    /// Places of entries that were there before the batch and are still.
-    fn old_slots(&self, tables: &Tables, number: usize) -> HashSet<u32> {
-        let root = tables.root();
-        let Table::Open(open) = &*root.tables[number] else { return HashSet::new() };
-        let freed: HashSet<u32> = self.freed.iter().copied().collect();
-        open.entries().iter().map(|e| e.slot).filter(|slot| !freed.contains(slot)).collect()
+    /// Takes an entry out that is there.
+    fn take(&mut self, priority: u32, key: Vec<KeyMatch>, slot: u32) {
+        self.len -= 1;
+        self.freed.push(slot);
+        self.touched.insert((priority, key.clone()), None);
+        self.changes.push(Change::Take(priority, key));
     }
 }

@@ -1,8 +1,8 @@
 //! Tables whose entries are not the program's: who runs a program puts entries in and takes them out, packets learn them, time
 //! ends them.
 //!
-//! In: changes from any thread, look-ups from workers. Out: what a worker finds. Never: a change of a table that a worker
-//! might be reading.
+//! In: changes from any thread, look-ups from workers. Out: what a worker finds. Never: a lock where packets go, or half of a
+//! change.
 //!
 //! ```text
 //! mod       what leads to the tables, and how a change is published
@@ -10,29 +10,36 @@
 //! spec      entries as people write them: checked against what the program says of the table
 //! text      entries from text
 //! typed     tables with the types of one program
+//! reader    which version a worker has come to
+//! merger    the thread that builds tables anew under their changes
 //! life      when entries of tables with time-outs were put in and used
 //! learned   tables that packets write
 //! ```
 //!
-//! **Publishing.** All tables hang on one [`Root`], which is never changed. A change makes the tables anew that it touches, and
-//! a root that leads to them, and puts it in the place of the old one. A worker compares a number once a burst and takes the
-//! new root if it differs; so a packet sees all of a change or nothing of it. The old root is freed by whoever publishes, once
-//! no worker holds it: never in the packet path.
+//! **Publishing.** All tables hang on one [`Root`], which is never changed; what is changed in place in a table is one word, so
+//! that a look-up sees old or new. Every change has a version. Where more than one word must change, what changes is made
+//! aside, and a root that leads to it is put in the place of the old one. A worker compares the version once a burst and takes
+//! the new root if there is one; so a packet sees all of a change or nothing of it. Memory that was left, and old roots, are
+//! used again or freed by whoever changes tables, once no worker is in a burst that began before: never in the packet path.
 
 mod batch;
 mod learned;
 mod life;
+mod merger;
+mod reader;
 mod spec;
+#[cfg(test)]
+mod tests;
 mod text;
 pub mod typed;
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use pipec_abi::meta::{KeyedMeta, Meta};
-use pipec_abi::table::{EntryCounter, KeyMatch, Open, Root, Shape, Table};
+use pipec_abi::table::{Editor, EntryCounter, KeyMatch, OVERLAY, Open, Root, Shape, Table};
 use pipec_abi::{Counter, Ctx};
 
 pub use batch::Batch;
@@ -40,7 +47,9 @@ pub use learned::LearnedStats;
 pub use spec::{Entry, TableError};
 
 use crate::engine::Engine;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, lock};
+pub(crate) use reader::Reader;
+
 use learned::Learned;
 use life::{Lives, NOT_YET};
 
@@ -50,12 +59,17 @@ pub(crate) const GRAIN_NS: u64 = 1_000_000;
 /// The tables of one running program.
 pub struct Tables {
     meta: Arc<Meta>,
-    seed: u64,
+    me: Weak<Tables>,
+    /// Of the newest change.
     version: AtomicU64,
+    /// Of the newest root.
+    root_version: AtomicU64,
     root: Mutex<Arc<Root>>,
     /// By the tables' numbers; none for those whose entries are rules.
     stores: Box<[Option<Store>]>,
     writer: Mutex<Writer>,
+    readers: Mutex<reader::Readers>,
+    merger: merger::Merger,
     /// Counters of entries, of each worker.
     counters: Mutex<Vec<Arc<[EntryCounter]>>>,
     /// When the last burst was, roughly; before the first, [`NOT_YET`].
@@ -83,6 +97,8 @@ enum StoreKind {
 struct Writer {
     /// Free places of each table, and what was counted there before.
     slots: Vec<Slots>,
+    /// Each open table, as who changes it sees it.
+    editors: Vec<Option<Editor>>,
     /// Roots that a worker may still hold.
     retired: Vec<Arc<Root>>,
 }
@@ -111,29 +127,38 @@ impl Tables {
     /// The tables of a program with the entries that it brings along.
     pub fn new(engine: &Engine) -> Arc<Tables> {
         let meta = engine.shared_meta();
-        let tables: Box<[Arc<Table>]> = engine.tables().iter().cloned().collect();
+        let mut tables: Box<[Arc<Table>]> = engine.tables().iter().cloned().collect();
+        let seed = RandomState::new().hash_one(tables.len());
         let mut stores: Vec<Option<Store>> = tables.iter().map(|_| None).collect();
+        let mut editors: Vec<Option<Editor>> = tables.iter().map(|_| None).collect();
         let mut slots: Vec<Slots> = tables.iter().map(|_| Slots::default()).collect();
         for (place, keyed) in meta.tables.iter().enumerate().filter_map(|(t, table)| Some((t, table.keyed.as_ref()?))) {
             let number = keyed.table as usize;
             let Some(Table::Open(open)) = tables.get(number).map(|table| &**table) else { continue };
-            let shape = open.shape().clone();
+            let (shape, entries) = (open.shape().clone(), open.entries());
             let kind = if shape.learned {
                 StoreKind::Learned(Box::new(Learned::new(&shape)))
             } else if shape.ordered() {
-                StoreKind::Timed(Lives::new(shape.size, open.entries()))
+                StoreKind::Timed(Lives::new(shape.size, &entries))
             } else {
                 StoreKind::Plain
             };
-            slots[number].next = open.entries().len() as u32;
+            slots[number].next = entries.iter().map(|entry| entry.slot + 1).max().unwrap_or(0);
+            // The program's table is the same for all who run it; these entries are changed.
+            let editor = Editor::new(shape.clone(), entries, seed);
+            tables[number] = Arc::new(Table::Open(editor.open()));
+            editors[number] = Some(editor);
             stores[number] = Some(Store { place, shape, kind });
         }
-        Arc::new(Tables {
-            seed: RandomState::new().hash_one(tables.len()),
+        Arc::new_cyclic(|me| Tables {
+            me: me.clone(),
             version: AtomicU64::new(0),
+            root_version: AtomicU64::new(0),
             root: Mutex::new(Arc::new(Root { version: 0, tables })),
             stores: stores.into(),
-            writer: Mutex::new(Writer { slots, retired: Vec::new() }),
+            writer: Mutex::new(Writer { slots, editors, retired: Vec::new() }),
+            readers: Mutex::default(),
+            merger: merger::Merger::default(),
             counters: Mutex::new(Vec::new()),
             now_ns: AtomicU64::new(NOT_YET),
             meta,
@@ -152,7 +177,7 @@ impl Tables {
 
     // ---- for workers --------------------------------------------------------------------------------------------------
 
-    /// The number of the newest root.
+    /// The number of the newest change.
     #[inline(always)]
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
@@ -164,7 +189,7 @@ impl Tables {
     }
 
     /// Counters of entries for one more worker.
-    pub(crate) fn new_counters(&self) -> Arc<[EntryCounter]> {
+    fn new_counters(&self) -> Arc<[EntryCounter]> {
         let counters = EntryCounter::new(self.meta.entry_counters());
         lock(&self.counters).push(counters.clone());
         counters
@@ -299,13 +324,12 @@ impl Tables {
             return Ok(each.collect());
         }
         let writer = lock(&self.writer);
-        let root = self.root();
-        let Table::Open(open) = &*root.tables[number] else { return Ok(Vec::new()) };
+        let Some(editor) = &writer.editors[number] else { return Ok(Vec::new()) };
         let alive = |slot: u32| match &store.kind {
             StoreKind::Timed(lives) => lives.is_alive(slot, now_ns),
             _ => true,
         };
-        let listed = open.entries().iter().filter(|e| alive(e.slot)).map(|e| {
+        let listed = editor.open().entries().into_iter().filter(|e| alive(e.slot)).map(|e| {
             let before = writer.slots[number].before.get(&e.slot).copied().unwrap_or_default();
             let mut entry = Entry::from_parts(keyed, e.priority, e.key.clone(), e.action, &e.args);
             entry.idle = (e.idle_ns != keyed.idle_ns).then(|| Duration::from_nanos(e.idle_ns));
@@ -338,7 +362,7 @@ impl Tables {
             }
         }
         if let Ok(mut writer) = self.writer.try_lock() {
-            writer.reclaim();
+            self.reclaim(&mut writer);
         }
     }
 
@@ -365,26 +389,48 @@ impl Tables {
         sum(&lock(&self.counters), place)
     }
 
-    /// Puts a root with these tables in the place of the newest one.
-    fn publish(&self, writer: &mut Writer, changed: Vec<(usize, Open)>) {
-        let mut root = lock(&self.root);
-        let mut tables = root.tables.clone();
-        for (number, open) in changed {
-            tables[number] = Arc::new(Table::Open(open));
+    /// Makes a version known, with a root in which these tables are new, if any are.
+    fn publish(&self, writer: &mut Writer, version: u64, changed: Vec<(usize, Open)>) {
+        if !changed.is_empty() {
+            let mut root = lock(&self.root);
+            let mut tables = root.tables.clone();
+            for (number, open) in changed {
+                tables[number] = Arc::new(Table::Open(open));
+            }
+            writer.retired.push(std::mem::replace(&mut *root, Arc::new(Root { version, tables })));
+            self.root_version.store(version, Ordering::Release);
         }
-        let version = root.version + 1;
-        let old = std::mem::replace(&mut *root, Arc::new(Root { version, tables }));
         self.version.store(version, Ordering::Release);
-        drop(root);
-        writer.retired.push(old);
-        writer.reclaim();
+        self.reclaim(writer);
     }
-}
 
-impl Writer {
-    /// Frees roots that nobody holds any more.
-    fn reclaim(&mut self) {
-        self.retired.retain(|root| Arc::strong_count(root) > 1);
+    /// Frees what no worker reads any more.
+    fn reclaim(&self, writer: &mut Writer) {
+        writer.retired.retain(|root| Arc::strong_count(root) > 1);
+        let seen = lock(&self.readers).all_have(self.version());
+        writer.editors.iter_mut().flatten().for_each(|editor| editor.release(seen));
+    }
+
+    /// A table has been changed: if changes lie above what was built, they are to be built in.
+    fn wake(&self, editor: &Editor) {
+        let unmerged = editor.unmerged();
+        if unmerged > 0 {
+            self.merger.wake(&self.me, unmerged >= OVERLAY / 4);
+        }
+    }
+
+    /// Builds tables anew whose changes lie above what was built. Others may change them meanwhile.
+    fn merge(&self) {
+        for number in 0..self.stores.len() {
+            let task = lock(&self.writer).editors[number].as_mut().and_then(Editor::begin);
+            let Some(main) = task.map(pipec_abi::table::Task::run) else { continue };
+            let mut writer = lock(&self.writer);
+            let Some(editor) = &mut writer.editors[number] else { continue };
+            editor.merged(main);
+            let open = editor.open();
+            self.wake(editor);
+            self.publish(&mut writer, self.version() + 1, vec![(number, open)]);
+        }
     }
 }
 
@@ -400,8 +446,4 @@ fn sum(workers: &[Arc<[EntryCounter]>], place: u32) -> Counter {
 
 fn since(now: Counter, before: Counter) -> Counter {
     Counter { packets: now.packets - before.packets, bytes: now.bytes - before.bytes }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -79,9 +79,15 @@ const fn layout(width: usize) -> (usize, usize) {
     }
 }
 
-/// The part of all lanes that may be taken, so that hardly an entry of many lies far behind its bucket.
-pub const fn full(width: usize) -> f64 {
-    if width == 1 { 0.5 } else { 0.6 }
+/// The part of all lanes that so many entries may take: hardly one lies far behind its bucket then, and of few none.
+fn load(width: usize, entries: usize) -> f64 {
+    if entries < FEW {
+        0.42
+    } else if width == 1 {
+        0.5
+    } else {
+        0.6
+    }
 }
 
 impl Hash {
@@ -89,7 +95,7 @@ impl Hash {
     pub fn new(width: usize, entries: &[Entry], seed: u64) -> Hash {
         let mask = entries.first().map_or(&[][..], |entry| &entry.mask);
         let values = Values::of(entries);
-        let mut load = if entries.len() < FEW { 0.42 } else { full(width) };
+        let mut load = load(width, entries.len());
         for attempt in 0u64.. {
             let seed = seed.wrapping_add(attempt.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let mut table = Hash::with_capacity(width, mask, entries.len(), load, seed);
@@ -100,6 +106,11 @@ impl Hash {
             load *= if attempt % 2 == 1 { 0.9 } else { 1.0 };
         }
         unreachable!("a table that grows takes all entries at last")
+    }
+
+    /// An empty table for so many entries whose keys are compared as a whole.
+    pub fn exact(width: usize, entries: usize, seed: u64) -> Hash {
+        Hash::with_capacity(width, &[u64::MAX; MAX_WORDS], entries, load(width, entries), seed)
     }
 
     /// An empty table for so many entries, of which that part of the lanes is taken then. Its values are 31 bits.
@@ -113,11 +124,6 @@ impl Hash {
             [0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db].map(|salt| fold(seed ^ salt, 0x8ebc_6af0_9c88_c6e3) | 1);
         let memory = (0..buckets * lines).map(|_| Line::default()).collect();
         Hash { width, mask: all, seed, lanes, lines, buckets: buckets as u64, memory, values: Values::default() }
-    }
-
-    /// Entries that it can hold at the most; fewer, where many meet in one place.
-    pub fn capacity(&self) -> usize {
-        self.buckets() * self.lanes
     }
 
     /// Buckets there are.

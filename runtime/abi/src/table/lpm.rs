@@ -36,7 +36,7 @@ pub(super) struct Field {
 }
 
 /// Nodes of wide prefixes are plain up to this bit: few IPv6 prefixes are shorter than 29 bits, and few go apart before.
-const PLAIN: u32 = 30;
+pub(super) const PLAIN: u32 = 30;
 
 impl<const WIDE: bool> Prefixes<WIDE> {
     /// Builds the trie. Entries want prefixes of the same field, and nothing else.

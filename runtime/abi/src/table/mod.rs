@@ -41,7 +41,7 @@ pub use entry::{Entry, Range, decode, encode, prefixes};
 pub use hash::Hash;
 pub use index::Index;
 pub use lpm::{Lpm, Lpm6, Prefixes};
-pub use open::{Open, OpenEntry, Structure};
+pub use open::{Change, Editor, Layer, OVERLAY, Open, OpenEntry, OpenPrefixes, Row, Rows, Structure, Task};
 pub use ranges::Ranges;
 pub use root::{EntryCounter, Root};
 pub use shape::{KeyMatch, MAX_ARGS, MatchKind, Part, Shape};

@@ -141,7 +141,12 @@ impl Shape {
 
     /// Words of a key.
     pub fn words(&self) -> usize {
-        let ends = self.slots().into_iter().zip(&self.parts).map(|(s, p)| s.word + if p.width > 64 { 2 } else { 1 });
+        self.words_of(&self.slots())
+    }
+
+    /// Words of a key whose parts lie there.
+    pub(super) fn words_of(&self, slots: &[Slot]) -> usize {
+        let ends = slots.iter().zip(&self.parts).map(|(s, p)| s.word + if p.width > 64 { 2 } else { 1 });
         ends.max().unwrap_or(1)
     }
 

@@ -13,7 +13,7 @@
 //!
 //! **Bound.** The depth of the trie: what packets come does not matter.
 //!
-//! **Changes in place** (see `edit`). A node is never written while a reader may come to it, but for single leaves: a changed
+//! **Changes in place** (see `open::prefixes`). A node is never written while a reader may come to it, but for single leaves: a changed
 //! node is written anew, and one store of the leaf that leads to it puts it in the place of the old. So a look-up sees old or
 //! new. The old node's words are given away again once no reader can be in it.
 
@@ -82,9 +82,14 @@ impl Trie {
 
     /// A trie of nothing, with an array that suits so many prefixes.
     pub fn empty(prefixes: usize, plain: u32) -> Trie {
-        let first = if prefixes < FEW { 12 } else { 18 };
+        let first = Trie::first_of(prefixes);
         let top = (0..1usize << first).map(|_| AtomicU32::new(NONE)).collect();
         Trie { first, plain: if prefixes < FEW { 0 } else { plain }, top, words: Vec::new() }
+    }
+
+    /// Bits of the array that suits so many prefixes.
+    pub fn first_of(prefixes: usize) -> u32 {
+        if prefixes < FEW { 12 } else { 18 }
     }
 
     /// A node for prefixes that are all longer than `depth` and go the same way so far; what leads to it.

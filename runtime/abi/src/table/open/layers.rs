@@ -1,0 +1,318 @@
+//! Entries of any kind that come and go: what was built, without what has gone, and above it what has come.
+//!
+//! What is built is never changed. An entry that goes is marked as dead; where a look-up finds a dead one, it looks for the next
+//! behind it, which is slow where the structure keeps only the first. An entry that comes is put into a small tuple space, which is made anew with every change. A look-up asks both
+//! and takes what comes first. When the small one is full, or by and by, a new main is built of all: by whoever has time, while
+//! changes go on.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::super::choose::choose;
+use super::super::{Costs, Entry, MISS, Range, Table, TupleSpace, one_by_one, prefixes};
+use super::{KeyMatch, OpenEntry, Shape, ones};
+
+/// Entries that lie above what was built, at the most.
+pub const OVERLAY: usize = 256;
+/// An entry, its row, and where it stands in the order in which entries are tried.
+#[derive(Debug)]
+pub struct Placed {
+    pub entry: OpenEntry,
+    pub row: u32,
+    pub rank: u128,
+}
+
+/// Entries that something was built of, in the order they are tried.
+#[derive(Debug)]
+pub struct Layer {
+    pub(super) placed: Vec<Arc<Placed>>,
+    pub(super) find: Table,
+    /// Rows of entries that want the same as another of another priority: structures may keep only the first.
+    twice: HashSet<u32>,
+    /// The building it is the end of.
+    building: u64,
+}
+
+/// What is published.
+#[derive(Clone, Debug)]
+pub struct Layers {
+    shape: Arc<Shape>,
+    pub main: Arc<Layer>,
+    pub above: Option<Arc<Layer>>,
+    /// Dead entries of the main, a bit each; empty while there are none.
+    pub dead: Arc<[u64]>,
+    /// What is behind dead entries must be found by trying all.
+    plainly: bool,
+}
+
+impl Layer {
+    /// Builds what suits the entries.
+    pub fn new(shape: &Shape, placed: Vec<Arc<Placed>>, seed: u64) -> Layer {
+        let kind = |entries: &[Entry], width| choose(width, entries, &Costs::default()).kind;
+        let mut layer =
+            Layer::of(shape, placed, |entries, width| Table::new(kind(entries, width) as u64, width, entries, seed));
+        let mut known: HashMap<&[KeyMatch], u32> = HashMap::new();
+        for placed in &layer.placed {
+            if let Some(other) = known.insert(&placed.entry.key, placed.row) {
+                layer.twice.extend([other, placed.row]);
+            }
+        }
+        layer
+    }
+
+    /// Builds it of few entries, quickly.
+    fn few(shape: &Shape, placed: Vec<Arc<Placed>>, seed: u64) -> Layer {
+        Layer::of(shape, placed, |entries, width| Table::TupleSpace(TupleSpace::new(width, entries, seed)))
+    }
+
+    fn of(shape: &Shape, mut placed: Vec<Arc<Placed>>, build: impl Fn(&[Entry], usize) -> Table) -> Layer {
+        placed.sort_by_key(|placed| placed.rank);
+        let all = placed.iter().enumerate();
+        let entries: Vec<Entry> = all.flat_map(|(at, placed)| spell(shape, &placed.entry.key, at as u64)).collect();
+        Layer { find: build(&entries, shape.words()), placed, twice: HashSet::new(), building: 0 }
+    }
+
+    /// Whether the structure knows only the first entry that wants a key.
+    fn keeps_first(&self) -> bool {
+        !matches!(self.find, Table::TupleSpace(_) | Table::BitVector(_))
+    }
+
+    fn get(&self, value: u64) -> Option<&Placed> {
+        if value == MISS { None } else { self.placed.get(value as usize).map(|placed| &**placed) }
+    }
+}
+
+impl Layers {
+    /// Of entries alone.
+    pub fn new(shape: &Arc<Shape>, placed: Vec<Arc<Placed>>, seed: u64) -> Layers {
+        Layers {
+            shape: shape.clone(),
+            main: Arc::new(Layer::new(shape, placed, seed)),
+            above: None,
+            dead: Arc::from([]),
+            plainly: false,
+        }
+    }
+
+    /// The row of the first entry that wants a key.
+    #[inline(always)]
+    pub fn lookup(&self, key: &[u64]) -> u64 {
+        let mut main = self.main.find.lookup(key);
+        if !self.dead.is_empty() {
+            main = self.alive(&self.shape, key, main);
+        }
+        let main = self.main.get(main);
+        let found = match &self.above {
+            None => main,
+            Some(above) => match (main, above.get(above.find.lookup(key))) {
+                (Some(main), Some(above)) if main.rank > above.rank => Some(above),
+                (main, above) => main.or(above),
+            },
+        };
+        found.map_or(MISS, |placed| placed.row.into())
+    }
+
+    /// The same for a burst.
+    #[inline]
+    pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
+        if self.above.is_some() || !self.dead.is_empty() {
+            return one_by_one(keys, found, |key| self.lookup(key));
+        }
+        self.main.find.lookup_burst(keys, found);
+        found.iter_mut().for_each(|found| *found = self.main.get(*found).map_or(MISS, |placed| placed.row.into()));
+    }
+
+    /// Bytes of what is looked up.
+    pub fn memory(&self) -> usize {
+        self.main.find.memory() + self.above.as_ref().map_or(0, |above| above.find.memory())
+    }
+
+    /// Lines that a look-up reads at the most, if none of what it finds is dead.
+    pub fn worst_probes(&self) -> u32 {
+        self.main.find.worst_probes() + self.above.as_ref().map_or(0, |above| above.find.worst_probes())
+    }
+
+    /// Lines that the look-up of a key reads.
+    pub fn probes(&self, key: &[u64]) -> u32 {
+        self.main.find.probes(key) + self.above.as_ref().map_or(0, |above| above.find.probes(key))
+    }
+
+    /// What the main finds first from `found` on that is not dead.
+    #[inline(never)]
+    fn alive(&self, shape: &Shape, key: &[u64], found: u64) -> u64 {
+        if found == MISS || !self.is_dead(found as usize) {
+            return found;
+        }
+        if self.plainly {
+            let key = shape.unpack(key);
+            let mut behind = self.main.placed.iter().enumerate().skip(found as usize + 1);
+            let next = behind.find(|(at, placed)| !self.is_dead(*at) && placed.entry.holds(&key));
+            return next.map_or(MISS, |(at, _)| at as u64);
+        }
+        let mut found = found;
+        while found != MISS && self.is_dead(found as usize) {
+            found = match &self.main.find {
+                Table::TupleSpace(table) => table.lookup_after(key, found as u32),
+                Table::BitVector(table) => table.lookup_after(key, found as u32),
+                _ => MISS,
+            };
+        }
+        found
+    }
+
+    fn is_dead(&self, at: usize) -> bool {
+        self.dead.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 != 0)
+    }
+
+    /// All entries in the order they are tried.
+    pub fn entries(&self) -> Vec<&Placed> {
+        let alive = self.main.placed.iter().enumerate().filter(|(at, _)| !self.is_dead(*at)).map(|(_, placed)| placed);
+        let above = self.above.iter().flat_map(|above| &above.placed);
+        let mut all: Vec<&Placed> = alive.chain(above).map(|placed| &**placed).collect();
+        all.sort_by_key(|placed| placed.rank);
+        all
+    }
+}
+
+/// The layers as who writes has them.
+#[derive(Debug)]
+pub struct Stack {
+    pub layers: Layers,
+    /// Where the main has the entry of a row.
+    at: HashMap<u32, u32>,
+    dead: usize,
+    /// Rows that have died since somebody began to build a new main.
+    died: Option<Vec<u32>>,
+    seed: u64,
+}
+
+/// What a new main is built of.
+#[derive(Debug)]
+pub struct Task {
+    shape: Arc<Shape>,
+    placed: Vec<Arc<Placed>>,
+    seed: u64,
+}
+
+impl Task {
+    /// Builds it; this takes a while.
+    pub fn run(self) -> Layer {
+        Layer { building: self.seed, ..Layer::new(&self.shape, self.placed, self.seed) }
+    }
+}
+
+impl Stack {
+    pub fn new(layers: Layers, seed: u64) -> Stack {
+        let at = layers.main.placed.iter().enumerate().map(|(at, placed)| (placed.row, at as u32)).collect();
+        Stack { layers, at, dead: 0, died: None, seed }
+    }
+
+    /// Makes changes: what has gone by its row, what has come. The layers that show them, unless there is no room above.
+    pub fn change(&mut self, gone: &[u32], come: &[Arc<Placed>]) {
+        let mut dead = self.layers.dead.to_vec();
+        let mut above: Vec<Arc<Placed>> = self.layers.above.iter().flat_map(|above| above.placed.clone()).collect();
+        for row in gone {
+            if let Some(died) = &mut self.died {
+                died.push(*row);
+            }
+            match self.at.remove(row) {
+                Some(at) => {
+                    dead.resize(self.layers.main.placed.len().div_ceil(64), 0);
+                    dead[at as usize / 64] |= 1 << (at % 64);
+                    self.dead += 1;
+                    let main = &self.layers.main;
+                    self.layers.plainly |= main.twice.contains(row) || main.keeps_first();
+                }
+                None => above.retain(|placed| placed.row != *row),
+            }
+        }
+        above.extend(come.iter().filter(|placed| !gone.contains(&placed.row)).cloned());
+        if self.dead > 0 {
+            self.layers.dead = dead.into();
+        }
+        self.layers.above = (!above.is_empty()).then(|| Arc::new(Layer::few(&self.layers.shape, above, self.seed)));
+    }
+
+    /// A key of hashes that was not used yet.
+    pub fn seed(&mut self) -> u64 {
+        self.seed = self.seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(1);
+        self.seed
+    }
+
+    /// How many changes lie above what was built.
+    pub fn load(&self) -> usize {
+        self.dead + self.layers.above.as_ref().map_or(0, |above| above.placed.len())
+    }
+
+    /// What to build a new main of; the changes from now on are remembered until [`Stack::merged`].
+    pub fn begin(&mut self) -> Task {
+        self.died = Some(Vec::new());
+        self.seed();
+        let alive = self.layers.main.placed.iter().filter(|placed| self.at.contains_key(&placed.row));
+        let placed = alive.chain(self.layers.above.iter().flat_map(|above| &above.placed)).cloned().collect();
+        Task { shape: self.layers.shape.clone(), placed, seed: self.seed }
+    }
+
+    /// Whether somebody builds.
+    pub fn is_building(&self) -> bool {
+        self.died.is_some()
+    }
+
+    /// Puts a new main under the changes made since it was begun.
+    pub fn merged(&mut self, main: Layer) {
+        if self.died.is_none() || main.building != self.seed {
+            return; // something else was built meanwhile
+        }
+        let shape = self.layers.shape.clone();
+        let mut at: HashMap<u32, u32> =
+            main.placed.iter().enumerate().map(|(k, placed)| (placed.row, k as u32)).collect();
+        let above = self.layers.above.take();
+        let above = above.iter().flat_map(|above| above.placed.iter()).filter(|placed| !at.contains_key(&placed.row));
+        let above: Vec<Arc<Placed>> = above.cloned().collect();
+        let mut dead = vec![0; main.placed.len().div_ceil(64)];
+        let mut plainly = false;
+        self.dead = 0;
+        for row in self.died.take().unwrap_or_default() {
+            if let Some(at) = at.remove(&row) {
+                dead[at as usize / 64] |= 1 << (at % 64);
+                self.dead += 1;
+                plainly |= main.twice.contains(&row) || main.keeps_first();
+            }
+        }
+        let dead: Arc<[u64]> = if self.dead > 0 { dead.into() } else { Arc::from([]) };
+        let above = (!above.is_empty()).then(|| Arc::new(Layer::few(&shape, above, self.seed)));
+        self.layers = Layers { shape, main: Arc::new(main), above, dead, plainly };
+        self.at = at;
+    }
+}
+
+/// An entry over the words of a key. Ranges of more than a word are taken as the prefixes they are made of.
+fn spell(shape: &Shape, key: &[KeyMatch], value: u64) -> Vec<Entry> {
+    let width = shape.words();
+    let mut all = vec![Entry { mask: vec![0; width], key: vec![0; width], ranges: vec![], value }];
+    for ((part, slot), want) in shape.parts.iter().zip(shape.slots()).zip(key) {
+        let ways = match *want {
+            KeyMatch::Masked { value, mask } => vec![(value, mask)],
+            KeyMatch::Range { low, high } if low == 0 && high >= ones(part.width) => continue,
+            KeyMatch::Range { low, high } if part.width <= 64 => {
+                let (word, shift, width) = (slot.word as u8, slot.shift as u8, part.width);
+                let range = Range { word, shift, width, low: low as u64, high: high as u64 };
+                all.iter_mut().for_each(|entry| entry.ranges.push(range));
+                continue;
+            }
+            KeyMatch::Range { low, high } => prefixes(low, high, part.width),
+        };
+        let with = |entry: &Entry, (value, mask): (u128, u128)| {
+            let mut entry = entry.clone();
+            entry.mask[slot.word] |= (mask as u64) << slot.shift;
+            entry.key[slot.word] |= (value as u64) << slot.shift;
+            if part.width > 64 {
+                entry.mask[slot.word + 1] |= (mask >> 64) as u64;
+                entry.key[slot.word + 1] |= (value >> 64) as u64;
+            }
+            entry
+        };
+        all = all.iter().flat_map(|entry| ways.iter().map(|way| with(entry, *way)).collect::<Vec<_>>()).collect();
+    }
+    all
+}
