@@ -17,7 +17,7 @@ use super::matching::Open;
 use super::merge::{self, Several};
 use super::report::Classifier;
 use crate::field::Field;
-use crate::hir::{Match, Place, Read};
+use crate::hir::{Match, Place};
 
 /// Rules from which on a look-up is data.
 const MIN_RULES: usize = 24;
