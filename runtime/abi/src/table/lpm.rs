@@ -54,17 +54,15 @@ impl<const WIDE: bool> Prefixes<WIDE> {
     /// The value of the longest prefix of `key`, or [`MISS`](super::MISS).
     #[inline(always)]
     pub fn lookup(&self, key: &[u64]) -> u64 {
-        self.values.value(self.trie.lookup(self.field.of::<WIDE>(key)).0)
+        let (upper, lower) = self.field.of::<WIDE>(key);
+        self.values.value(self.trie.lookup(upper, lower))
     }
 
     /// The same for a burst.
     #[inline]
     pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
         let width = keys.len() / found.len().max(1);
-        let key = |i: usize| {
-            let bits = self.field.of::<WIDE>(keys.get(i * width..).unwrap_or(&[]));
-            ((bits >> 64) as u64, bits as u64)
-        };
+        let key = |i: usize| self.field.of::<WIDE>(keys.get(i * width..).unwrap_or(&[]));
         let leaves = self.trie.lookup_burst(found.len(), key);
         found.iter_mut().zip(leaves).for_each(|(found, leaf)| *found = self.values.value(leaf));
     }
@@ -76,20 +74,28 @@ impl<const WIDE: bool> Prefixes<WIDE> {
 
     /// Lines that the look-up of a key reads, or more.
     pub fn probes(&self, key: &[u64]) -> u32 {
-        1 + 2 * self.trie.lookup(self.field.of::<WIDE>(key)).1
+        let (upper, lower) = self.field.of::<WIDE>(key);
+        1 + 2 * self.trie.nodes(upper, lower)
     }
 }
 
 impl Field {
-    /// What a key has there, at the upper end.
+    /// What a key has there, at the upper end of two words.
     #[inline(always)]
-    pub fn of<const WIDE: bool>(&self, key: &[u64]) -> u128 {
+    pub fn of<const WIDE: bool>(&self, key: &[u64]) -> (u64, u64) {
         let word = |at: usize| key.get(at).copied().unwrap_or(0);
         if WIDE {
-            (u128::from(word(self.word)) << 64 | u128::from(word(self.word.wrapping_sub(1)))) << (self.shift & 127)
+            let bits = u128::from(word(self.word)) << 64 | u128::from(word(self.word.wrapping_sub(1)));
+            let bits = bits << (self.shift & 127);
+            ((bits >> 64) as u64, bits as u64)
         } else {
-            u128::from(word(self.word) << (self.shift & 63)) << 64
+            (word(self.word) << (self.shift & 63), 0)
         }
+    }
+
+    fn bits(&self, key: &[u64]) -> u128 {
+        let (upper, lower) = self.of::<true>(key);
+        u128::from(upper) << 64 | u128::from(lower)
     }
 }
 
@@ -100,13 +106,13 @@ pub(super) fn prefixes(entries: &[Entry]) -> (Field, Vec<Prefix>, Values) {
     let mut spelled: Vec<Entry> = entries.iter().flat_map(spelled).collect();
     let word = spelled.iter().filter_map(|entry| entry.mask.iter().rposition(|word| *word != 0)).max().unwrap_or(0);
     let mut field = Field { word, shift: 0 };
-    let used = spelled.iter().fold(0, |used, entry| used | field.of::<true>(&entry.mask));
+    let used = spelled.iter().fold(0, |used, entry| used | field.bits(&entry.mask));
     field.shift = used.leading_zeros() % 128;
     // Of equal prefixes the one that comes first is put in last.
     spelled.sort_by_key(|entry| core::cmp::Reverse(entry.value & 0xffff_ffff));
     let prefix = |entry: &Entry| {
-        let len = field.of::<true>(&entry.mask).leading_ones() as u8;
-        let bits = field.of::<true>(&entry.key) & !u128::MAX.checked_shr(len.into()).unwrap_or(0);
+        let len = field.bits(&entry.mask).leading_ones() as u8;
+        let bits = field.bits(&entry.key) & !u128::MAX.checked_shr(len.into()).unwrap_or(0);
         Prefix { bits, len, value: values.kept(entry.value) }
     };
     let prefixes = spelled.iter().map(prefix).collect();

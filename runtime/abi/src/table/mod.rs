@@ -205,6 +205,8 @@ fn one_by_one(keys: &[u64], found: &mut [u64], lookup: impl Fn(&[u64]) -> u64) {
 }
 
 #[cfg(test)]
+mod differential;
+#[cfg(test)]
 mod one_field;
 #[cfg(test)]
 mod tests;

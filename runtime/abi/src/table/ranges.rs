@@ -71,7 +71,7 @@ impl Ranges {
     pub fn lookup(&self, key: &[u64]) -> u64 {
         match self {
             Ranges::Index(table) => table.lookup(key),
-            Ranges::Intervals(table) => table.values.value(table.trie.lookup(u128::from(table.of(key)) << 64).0),
+            Ranges::Intervals(table) => table.values.value(table.trie.lookup(table.of(key), 0)),
         }
     }
 
@@ -100,7 +100,7 @@ impl Ranges {
     pub fn probes(&self, key: &[u64]) -> u32 {
         match self {
             Ranges::Index(table) => table.probes(key),
-            Ranges::Intervals(table) => 1 + 2 * table.trie.lookup(u128::from(table.of(key)) << 64).1,
+            Ranges::Intervals(table) => 1 + 2 * table.trie.nodes(table.of(key), 0),
         }
     }
 }

@@ -28,6 +28,8 @@ pub(super) const LEADS: u32 = 1 << 31;
 pub(super) const STEP: u32 = 6;
 /// Prefixes for which a small array does.
 const FEW: usize = 64;
+/// Words of nodes that lie in the nearer caches: there a burst gains nothing by going level by level.
+const FEW_WORDS: usize = 1 << 15;
 /// Ways out of a node.
 pub(super) const WAYS: usize = 1 << STEP;
 
@@ -89,7 +91,7 @@ impl Trie {
 
     /// Bits of the array that suits so many prefixes.
     pub fn first_of(prefixes: usize) -> u32 {
-        if prefixes < FEW { 12 } else { 18 }
+        if prefixes < FEW { 16 } else { 18 }
     }
 
     /// A node for prefixes that are all longer than `depth` and go the same way so far; what leads to it.
@@ -131,26 +133,43 @@ impl Trie {
         1 + (1..=leaves).map(|k| self.depth_of(self.leaf(leaf & !LEADS, k))).max().unwrap_or(0)
     }
 
-    /// The value that a key finds, and the nodes on its way.
+    /// The value that a key finds.
     #[inline(always)]
-    pub fn lookup(&self, key: u128) -> (u32, u32) {
-        let mut leaf =
-            self.top.get((key >> (128 - self.first)) as usize).map_or(NONE, |leaf| leaf.load(Ordering::Acquire));
-        let (mut depth, mut nodes) = (self.first, 0);
+    pub fn lookup(&self, upper: u64, lower: u64) -> u32 {
+        let leaf = self.top.get((upper >> (64 - self.first)) as usize);
+        let mut leaf = leaf.map_or(NONE, |leaf| leaf.load(Ordering::Acquire));
+        let mut depth = self.first;
         while leaf & LEADS != 0 {
-            let (node, way) = (leaf & !LEADS, digit(key, depth));
-            let run = if depth < self.plain { way as u32 + 1 } else { run(self.word(node), way) };
-            leaf = self.leaf(node, run);
+            let (node, way) = (leaf & !LEADS, way(upper, lower, depth));
+            leaf = self.leaf(node, if depth < self.plain { way as u32 + 1 } else { run(self.word(node), way) });
             depth += STEP;
+        }
+        leaf
+    }
+
+    /// The nodes on the way of a key.
+    pub fn nodes(&self, upper: u64, lower: u64) -> u32 {
+        let mut leaf = self.top[(upper >> (64 - self.first)) as usize].load(Ordering::Relaxed);
+        let mut nodes = 0;
+        while leaf & LEADS != 0 {
+            let way = way(upper, lower, self.first + STEP * nodes);
+            leaf = self.leaf(leaf & !LEADS, run(self.word(leaf & !LEADS), way));
             nodes += 1;
         }
-        (leaf, nodes)
+        nodes
     }
 
     /// The values that up to [`BURST`] keys find; `key` gives the upper and the lower half of each.
     #[inline(always)]
     pub fn lookup_burst(&self, n: usize, key: impl Fn(usize) -> (u64, u64)) -> [u32; BURST] {
         let mut leaves = [NONE; BURST];
+        if self.words.len() < FEW_WORDS {
+            for (i, leaf) in leaves.iter_mut().enumerate().take(n) {
+                let (upper, lower) = key(i);
+                *leaf = self.lookup(upper, lower);
+            }
+            return leaves;
+        }
         let mut upper = [0; BURST];
         let mut under_way = [0u8; BURST];
         let mut left = 0;
@@ -171,11 +190,7 @@ impl Trie {
             let mut still = 0;
             for at in 0..left.min(BURST) {
                 let i = usize::from(under_way[at]) % BURST;
-                let way = if depth + STEP <= 64 {
-                    (upper[i] >> (64 - STEP - depth)) as usize % WAYS
-                } else {
-                    digit(u128::from(upper[i]) << 64 | u128::from(key(i).1), depth)
-                };
+                let way = way(upper[i], if depth + STEP > 64 { key(i).1 } else { 0 }, depth);
                 let run = if plain { way as u32 + 1 } else { run(runs[at], way) };
                 leaves[i] = self.leaf(leaves[i] & !LEADS, run);
                 under_way[still % BURST] = i as u8;
@@ -233,6 +248,16 @@ fn run(runs: u64, way: usize) -> u32 {
 #[inline(always)]
 pub(super) fn digit(bits: u128, depth: u32) -> usize {
     ((bits << depth) >> (128 - STEP)) as usize
+}
+
+/// The same of a key in two halves.
+#[inline(always)]
+fn way(upper: u64, lower: u64, depth: u32) -> usize {
+    if depth + STEP <= 64 {
+        (upper >> (64 - STEP - depth)) as usize % WAYS
+    } else {
+        digit(u128::from(upper) << 64 | u128::from(lower), depth)
+    }
 }
 
 /// How many prefixes go the same way for `depth` bits as the first does.

@@ -65,7 +65,8 @@ impl Prefixes {
     /// The row of the longest prefix of a key, as 64 bits.
     #[inline(always)]
     pub fn lookup(&self, key: &[u64]) -> u64 {
-        match self.trie.lookup(self.bits(key)).0 {
+        let (upper, lower) = self.bits(key);
+        match self.trie.lookup(upper, lower) {
             NONE => super::super::MISS,
             row => row.into(),
         }
@@ -75,19 +76,20 @@ impl Prefixes {
     #[inline(always)]
     pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
         let width = keys.len() / found.len().max(1);
-        let key = |i: usize| {
-            let bits = self.bits(keys.get(i * width..).unwrap_or(&[]));
-            ((bits >> 64) as u64, bits as u64)
-        };
+        let key = |i: usize| self.bits(keys.get(i * width..).unwrap_or(&[]));
         let rows = self.trie.lookup_burst(found.len(), key);
         let row = |row| if row == NONE { super::super::MISS } else { u64::from(row) };
         found.iter_mut().zip(rows).for_each(|(found, leaf)| *found = row(leaf));
     }
 
     #[inline(always)]
-    fn bits(&self, key: &[u64]) -> u128 {
-        let word = |at: usize| u128::from(key.get(at).copied().unwrap_or(0));
-        if self.above >= 64 { word(0) << self.above } else { (word(0) | word(1) << 64) << self.above }
+    fn bits(&self, key: &[u64]) -> (u64, u64) {
+        let word = |at: usize| key.get(at).copied().unwrap_or(0);
+        if self.above >= 64 {
+            return (word(0) << (self.above - 64), 0);
+        }
+        let bits = (u128::from(word(0)) | u128::from(word(1)) << 64) << self.above;
+        ((bits >> 64) as u64, bits as u64)
     }
 
     /// Bytes of what is looked up.
@@ -102,7 +104,8 @@ impl Prefixes {
 
     /// Lines that the look-up of a key reads, or more.
     pub fn probes(&self, key: &[u64]) -> u32 {
-        1 + 2 * self.trie.lookup(self.bits(key)).1
+        let (upper, lower) = self.bits(key);
+        1 + 2 * self.trie.nodes(upper, lower)
     }
 
     /// All prefixes: bits, length, row.

@@ -163,10 +163,10 @@ fn entries_come_and_go() {
         let mut table = editor.open();
         let mut task = None;
         let in_place = matches!(table.structure(), Structure::Exact(_) | Structure::Prefixes(_));
-        for version in 1..if in_place { 1500 } else { 240u64 } {
+        for version in 1..if in_place { 1500 } else { 120u64 } {
             let mut changes = Vec::new();
             // Mostly one change, sometimes a batch, now and then a large one.
-            let n = [1, 1, 1, 1, 3, if version % 100 == 0 { 400 } else { 1 }][(numbers.next() % 6) as usize];
+            let n = [1, 1, 1, 1, 3, if version % 50 == 0 { 400 } else { 1 }][(numbers.next() % 6) as usize];
             for _ in 0..n {
                 let key: Vec<KeyMatch> = parts.iter().map(|&(width, kind)| wanted(&mut numbers, width, kind)).collect();
                 let priority = if parts.iter().any(|p| p.1.has_priority()) { numbers.next() as u32 % 3 } else { 0 };
