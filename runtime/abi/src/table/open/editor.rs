@@ -348,12 +348,14 @@ impl Editor {
         let row = self.write(&entry, old)?;
         let turn = self.rows.get(row.into()).turn();
         let before = u64::from(!entry.priority) << 16 | u64::from(0xffff - entry.prefix(&self.shape) as u16);
-        Some(Arc::new(Placed { entry, row, rank: u128::from(before) << 64 | u128::from(turn) }))
+        let rank = u128::from(before) << 64 | u128::from(turn);
+        Some(Arc::new(Placed::new(&self.shape, &self.slots, entry, row, rank)))
     }
 
     fn place(&mut self, entry: OpenEntry, old: Option<u32>) -> Arc<Placed> {
         let spare = entry.clone();
-        self.try_place(entry, old).unwrap_or_else(|| Arc::new(Placed { entry: spare, row: 0, rank: u128::MAX }))
+        self.try_place(entry, old)
+            .unwrap_or_else(|| Arc::new(Placed::new(&self.shape, &self.slots, spare, 0, u128::MAX)))
     }
 
     /// What an entry wants as the words of a key.

@@ -1,25 +1,39 @@
 //! Entries of any kind that come and go: what was built, without what has gone, and above it what has come.
 //!
 //! What is built is never changed. An entry that goes is marked as dead; where a look-up finds a dead one, it looks for the next
-//! behind it, which is slow where the structure keeps only the first. An entry that comes is put into a small tuple space, which is made anew with every change. A look-up asks both
-//! and takes what comes first. When the small one is full, or by and by, a new main is built of all: by whoever has time, while
-//! changes go on.
+//! behind it, which is slow where the structure keeps only the first. An entry that comes is put into a small tuple space: into
+//! that of the newest, which is made anew with every change, and with them now and then into a second one. A look-up asks all
+//! there are and takes what comes first. When there are many, or by and by, a new main is built of all: by whoever has time,
+//! while changes go on.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::super::choose::choose;
+use super::super::shape::Slot;
 use super::super::{Costs, Entry, MISS, Range, Table, TupleSpace, one_by_one, prefixes};
 use super::{KeyMatch, OpenEntry, Shape, ones};
 
 /// Entries that lie above what was built, at the most.
 pub const OVERLAY: usize = 256;
+/// The newest entries, which are made anew with every change, at the most.
+const NEWEST: usize = 16;
+
 /// An entry, its row, and where it stands in the order in which entries are tried.
 #[derive(Debug)]
 pub struct Placed {
     pub entry: OpenEntry,
     pub row: u32,
     pub rank: u128,
+    /// What it wants, over the words of a key.
+    spelled: Vec<Entry>,
+}
+
+impl Placed {
+    /// An entry of a table whose parts lie there.
+    pub fn new(shape: &Shape, slots: &[Slot], entry: OpenEntry, row: u32, rank: u128) -> Placed {
+        Placed { spelled: spell(shape, slots, &entry.key), entry, row, rank }
+    }
 }
 
 /// Entries that something was built of, in the order they are tried.
@@ -38,7 +52,8 @@ pub struct Layer {
 pub struct Layers {
     shape: Arc<Shape>,
     pub main: Arc<Layer>,
-    pub above: Option<Arc<Layer>>,
+    /// What has come since, the newest first.
+    above: [Option<Arc<Layer>>; 2],
     /// Dead entries of the main, a bit each; empty while there are none.
     pub dead: Arc<[u64]>,
     /// What is behind dead entries must be found by trying all.
@@ -68,7 +83,9 @@ impl Layer {
     fn of(shape: &Shape, mut placed: Vec<Arc<Placed>>, build: impl Fn(&[Entry], usize) -> Table) -> Layer {
         placed.sort_by_key(|placed| placed.rank);
         let all = placed.iter().enumerate();
-        let entries: Vec<Entry> = all.flat_map(|(at, placed)| spell(shape, &placed.entry.key, at as u64)).collect();
+        let valued = |at: usize, entry: &Entry| Entry { value: at as u64, ..entry.clone() };
+        let entries = all.flat_map(|(at, placed)| placed.spelled.iter().map(move |entry| valued(at, entry)));
+        let entries: Vec<Entry> = entries.collect();
         Layer { find: build(&entries, shape.words()), placed, twice: HashSet::new(), building: 0 }
     }
 
@@ -88,7 +105,7 @@ impl Layers {
         Layers {
             shape: shape.clone(),
             main: Arc::new(Layer::new(shape, placed, seed)),
-            above: None,
+            above: [None, None],
             dead: Arc::from([]),
             plainly: false,
         }
@@ -101,21 +118,21 @@ impl Layers {
         if !self.dead.is_empty() {
             main = self.alive(&self.shape, key, main);
         }
-        let main = self.main.get(main);
-        let found = match &self.above {
-            None => main,
-            Some(above) => match (main, above.get(above.find.lookup(key))) {
-                (Some(main), Some(above)) if main.rank > above.rank => Some(above),
-                (main, above) => main.or(above),
-            },
-        };
+        let mut found = self.main.get(main);
+        for above in self.above.iter().flatten() {
+            if let Some(other) = above.get(above.find.lookup(key))
+                && found.is_none_or(|found| other.rank < found.rank)
+            {
+                found = Some(other);
+            }
+        }
         found.map_or(MISS, |placed| placed.row.into())
     }
 
     /// The same for a burst.
     #[inline]
     pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
-        if self.above.is_some() || !self.dead.is_empty() {
+        if self.above.iter().any(Option::is_some) || !self.dead.is_empty() {
             return one_by_one(keys, found, |key| self.lookup(key));
         }
         self.main.find.lookup_burst(keys, found);
@@ -124,17 +141,19 @@ impl Layers {
 
     /// Bytes of what is looked up.
     pub fn memory(&self) -> usize {
-        self.main.find.memory() + self.above.as_ref().map_or(0, |above| above.find.memory())
+        self.main.find.memory() + self.above.iter().flatten().map(|above| above.find.memory()).sum::<usize>()
     }
 
     /// Lines that a look-up reads at the most, if none of what it finds is dead.
     pub fn worst_probes(&self) -> u32 {
-        self.main.find.worst_probes() + self.above.as_ref().map_or(0, |above| above.find.worst_probes())
+        let above = self.above.iter().flatten().map(|above| above.find.worst_probes());
+        self.main.find.worst_probes() + above.sum::<u32>()
     }
 
     /// Lines that the look-up of a key reads.
     pub fn probes(&self, key: &[u64]) -> u32 {
-        self.main.find.probes(key) + self.above.as_ref().map_or(0, |above| above.find.probes(key))
+        let above = self.above.iter().flatten().map(|above| above.find.probes(key));
+        self.main.find.probes(key) + above.sum::<u32>()
     }
 
     /// What the main finds first from `found` on that is not dead.
@@ -167,7 +186,7 @@ impl Layers {
     /// All entries in the order they are tried.
     pub fn entries(&self) -> Vec<&Placed> {
         let alive = self.main.placed.iter().enumerate().filter(|(at, _)| !self.is_dead(*at)).map(|(_, placed)| placed);
-        let above = self.above.iter().flat_map(|above| &above.placed);
+        let above = self.above.iter().flatten().flat_map(|above| &above.placed);
         let mut all: Vec<&Placed> = alive.chain(above).map(|placed| &**placed).collect();
         all.sort_by_key(|placed| placed.rank);
         all
@@ -210,7 +229,9 @@ impl Stack {
     /// Makes changes: what has gone by its row, what has come. The layers that show them, unless there is no room above.
     pub fn change(&mut self, gone: &[u32], come: &[Arc<Placed>]) {
         let mut dead = self.layers.dead.to_vec();
-        let mut above: Vec<Arc<Placed>> = self.layers.above.iter().flat_map(|above| above.placed.clone()).collect();
+        let [mut newest, mut older] =
+            self.layers.above.each_ref().map(|above| above.as_ref().map_or(vec![], |above| above.placed.clone()));
+        let before = older.len();
         for row in gone {
             if let Some(died) = &mut self.died {
                 died.push(*row);
@@ -223,14 +244,29 @@ impl Stack {
                     let main = &self.layers.main;
                     self.layers.plainly |= main.twice.contains(row) || main.keeps_first();
                 }
-                None => above.retain(|placed| placed.row != *row),
+                None => [&mut newest, &mut older].into_iter().for_each(|all| all.retain(|placed| placed.row != *row)),
             }
         }
-        above.extend(come.iter().filter(|placed| !gone.contains(&placed.row)).cloned());
+        newest.extend(come.iter().filter(|placed| !gone.contains(&placed.row)).cloned());
+        if newest.len() > NEWEST {
+            older.append(&mut newest);
+        }
         if self.dead > 0 {
             self.layers.dead = dead.into();
         }
-        self.layers.above = (!above.is_empty()).then(|| Arc::new(Layer::few(&self.layers.shape, above, self.seed)));
+        if older.len() != before {
+            self.layers.above[1] = self.few(older);
+        }
+        self.layers.above[0] = self.few(newest);
+    }
+
+    fn few(&self, placed: Vec<Arc<Placed>>) -> Option<Arc<Layer>> {
+        (!placed.is_empty()).then(|| Arc::new(Layer::few(&self.layers.shape, placed, self.seed)))
+    }
+
+    /// What lies above.
+    fn above(&self) -> impl Iterator<Item = &Arc<Placed>> {
+        self.layers.above.iter().flatten().flat_map(|above| &above.placed)
     }
 
     /// A key of hashes that was not used yet.
@@ -241,7 +277,7 @@ impl Stack {
 
     /// How many changes lie above what was built.
     pub fn load(&self) -> usize {
-        self.dead + self.layers.above.as_ref().map_or(0, |above| above.placed.len())
+        self.dead + self.above().count()
     }
 
     /// What to build a new main of; the changes from now on are remembered until [`Stack::merged`].
@@ -249,7 +285,7 @@ impl Stack {
         self.died = Some(Vec::new());
         self.seed();
         let alive = self.layers.main.placed.iter().filter(|placed| self.at.contains_key(&placed.row));
-        let placed = alive.chain(self.layers.above.iter().flat_map(|above| &above.placed)).cloned().collect();
+        let placed = alive.chain(self.above()).cloned().collect();
         Task { shape: self.layers.shape.clone(), placed, seed: self.seed }
     }
 
@@ -266,9 +302,7 @@ impl Stack {
         let shape = self.layers.shape.clone();
         let mut at: HashMap<u32, u32> =
             main.placed.iter().enumerate().map(|(k, placed)| (placed.row, k as u32)).collect();
-        let above = self.layers.above.take();
-        let above = above.iter().flat_map(|above| above.placed.iter()).filter(|placed| !at.contains_key(&placed.row));
-        let above: Vec<Arc<Placed>> = above.cloned().collect();
+        let above: Vec<Arc<Placed>> = self.above().filter(|placed| !at.contains_key(&placed.row)).cloned().collect();
         let mut dead = vec![0; main.placed.len().div_ceil(64)];
         let mut plainly = false;
         self.dead = 0;
@@ -280,17 +314,17 @@ impl Stack {
             }
         }
         let dead: Arc<[u64]> = if self.dead > 0 { dead.into() } else { Arc::from([]) };
-        let above = (!above.is_empty()).then(|| Arc::new(Layer::few(&shape, above, self.seed)));
+        let above = [None, self.few(above)];
         self.layers = Layers { shape, main: Arc::new(main), above, dead, plainly };
         self.at = at;
     }
 }
 
 /// An entry over the words of a key. Ranges of more than a word are taken as the prefixes they are made of.
-fn spell(shape: &Shape, key: &[KeyMatch], value: u64) -> Vec<Entry> {
-    let width = shape.words();
-    let mut all = vec![Entry { mask: vec![0; width], key: vec![0; width], ranges: vec![], value }];
-    for ((part, slot), want) in shape.parts.iter().zip(shape.slots()).zip(key) {
+fn spell(shape: &Shape, slots: &[Slot], key: &[KeyMatch]) -> Vec<Entry> {
+    let width = shape.words_of(slots);
+    let mut all = vec![Entry { mask: vec![0; width], key: vec![0; width], ranges: vec![], value: 0 }];
+    for ((part, slot), want) in shape.parts.iter().zip(slots).zip(key) {
         let ways = match *want {
             KeyMatch::Masked { value, mask } => vec![(value, mask)],
             KeyMatch::Range { low, high } if low == 0 && high >= ones(part.width) => continue,
