@@ -37,9 +37,9 @@ unit: ## unit, snapshot and integration tests (by cargo-nextest where it is inst
 doc: ## the examples in the documentation
 	cargo test --locked --workspace --doc
 
-bench: ## this dataplane beside others on the same frames, in cycles a packet (as root, on a quiet machine)
+bench: ## this dataplane beside others, into bench/results (as root, on a quiet machine, about an hour)
 	@tools/setup build bench
-	cargo run --locked --release --quiet --package pipec-bench
+	cargo run --locked --release --quiet --package pipec-bench -- results
 
 instructions: ## instructions a packet of the hot paths beside those stored (skipped without valgrind)
 	@tools/setup build

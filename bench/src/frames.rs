@@ -99,9 +99,51 @@ pub fn put(frame: &mut Frame, at: usize, width: usize, number: u64) {
 
 /// Makes the checksum of a changed IPv4 header right again.
 pub fn seal(frame: &mut Frame) {
-    frame[24..26].fill(0);
-    let sum = checksum(&frame[14..34], 0);
-    frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    seal_at(frame, 14);
+}
+
+/// The same of an IPv4 header that begins at byte `at`.
+fn seal_at(frame: &mut [u8], at: usize) {
+    frame[at + 10..at + 12].fill(0);
+    let sum = checksum(&frame[at..at + 20], 0);
+    frame[at + 10..at + 12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// An IPv4 frame in a VLAN, which takes four bytes of what it carries.
+pub fn tagged(frame: &Frame, vid: u16) -> Frame {
+    let mut tagged = [0; 60];
+    tagged[..12].copy_from_slice(&frame[..12]);
+    tagged[12..14].copy_from_slice(&[0x81, 0]);
+    tagged[14..16].copy_from_slice(&vid.to_be_bytes());
+    tagged[16..].copy_from_slice(&frame[12..56]);
+    put(&mut tagged, 20, 2, u64::from(IP_BYTES) - 4);
+    put(&mut tagged, 42, 2, u64::from(IP_BYTES) - 24); // of UDP
+    seal_at(&mut tagged, 18);
+    tagged
+}
+
+/// A frame of IPv4, perhaps in a VLAN, with zeros behind what it carries, `length` bytes in all.
+pub fn stretch(frame: &Frame, length: usize) -> Vec<u8> {
+    let ip = if frame[12..14] == [0x81, 0] { 18 } else { 14 };
+    let more = (length - frame.len()) as u16;
+    let mut long = frame.to_vec();
+    long.resize(length, 0);
+    let mut add = |at: usize| {
+        let old = u16::from_be_bytes([long[at], long[at + 1]]);
+        long[at..at + 2].copy_from_slice(&(old + more).to_be_bytes());
+    };
+    add(ip + 2);
+    match frame[ip + 9] {
+        17 => add(ip + 24),
+        _ => {
+            // The sum is over the length too; zeros add nothing.
+            let old = u16::from_be_bytes([long[ip + 36], long[ip + 37]]);
+            let new = checksum(&more.to_be_bytes(), u32::from(!old));
+            long[ip + 36..ip + 38].copy_from_slice(&new.to_be_bytes());
+        }
+    }
+    seal_at(&mut long, ip);
+    long
 }
 
 #[cfg(test)]
@@ -128,6 +170,23 @@ mod tests {
         assert_eq!((&a[26..30], &a[30..34]), (&b[30..34], &b[26..30]));
         assert_eq!((&a[34..36], &a[36..38]), (&b[36..38], &b[34..36]));
         assert_eq!((&a[0..6], &a[6..12]), (&b[6..12], &b[0..6]));
+    }
+
+    #[test]
+    fn longer_and_tagged_frames_are_right() {
+        let tagged = tagged(&plain(), 101);
+        assert_eq!(tagged[12..18], [0x81, 0, 0, 101, 8, 0]);
+        assert_eq!((checksum(&tagged[18..38], 0), tagged[21], tagged[43]), (0, 42, 22));
+        for frame in [there(Protocol::Udp, FLOW), there(Protocol::Tcp, FLOW)] {
+            let long = stretch(&frame, 1514);
+            assert_eq!((long.len(), u16::from_be_bytes([long[16], long[17]])), (1514, 1500));
+            assert_eq!(checksum(&long[14..34], 0), 0);
+            if frame[23] == 6 {
+                assert_eq!(checksum(&long[26..], 6 + 1480), 0, "of TCP");
+            } else {
+                assert_eq!(u16::from_be_bytes([long[38], long[39]]), 1480, "of UDP");
+            }
+        }
     }
 
     #[test]

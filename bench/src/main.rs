@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use pipec_bench::Error;
 use pipec_bench::process::Stop;
 
-use crate::commands::{forward, instructions, live, updates};
+use crate::commands::{forward, instructions, live, results, updates};
 
 /// Measure this dataplane beside others, on the same frames over the same ports
 ///
@@ -29,6 +29,7 @@ enum Command {
     Instructions(instructions::Args),
     Live(live::Args),
     Updates(updates::Args),
+    Results(results::Args),
 }
 
 fn main() -> ExitCode {
@@ -52,6 +53,7 @@ fn run(args: &Cli) -> Result<ExitCode, Error> {
         Some(Command::Instructions(args)) => instructions::run(args, &stop),
         Some(Command::Live(args)) => live::run(args),
         Some(Command::Updates(args)) => updates::run(args),
+        Some(Command::Results(args)) => results::run(args, stop),
     }
 }
 

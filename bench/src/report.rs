@@ -4,7 +4,7 @@
 //! them. Never: an opinion.
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::rounds::{Measured, Outcome};
 use crate::targets::{Target, target};
@@ -16,7 +16,7 @@ const PEER: &str = "ovs";
 const UNDISTURBED: f64 = 0.97;
 
 /// The median of some figures, and between what they lie.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Half of them are at most this.
     pub median: f64,
@@ -37,7 +37,7 @@ impl Spread {
 }
 
 /// One engine on one workload.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The workload.
     pub workload: String,
@@ -62,7 +62,7 @@ pub struct Row {
 }
 
 /// A whole run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// The processor's name.
     pub processor: String,
@@ -208,11 +208,11 @@ pub fn number(text: String) -> Cell {
 mod tests {
     use super::*;
     use crate::engine::Sample;
-    use crate::workload::Workload;
+    use crate::workload::Kind;
 
     fn measured(engine: &str, cycles: &[u64]) -> Measured {
         let sample = |cycles: &u64| Sample { received: 1000, sent: 1000, seconds: *cycles as f64 / 1e6, share: 1.0 };
-        Measured { workload: Workload::Wire, engine: engine.into(), samples: cycles.iter().map(sample).collect() }
+        Measured { workload: Kind::Wire.into(), engine: engine.into(), samples: cycles.iter().map(sample).collect() }
     }
 
     fn report() -> Report {

@@ -4,7 +4,7 @@
 use crate::workload::Workload;
 
 /// The aims for one workload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Target {
     /// What the first version must reach.
     pub first: Option<u32>,
@@ -29,6 +29,7 @@ const TABLE: &[(&str, Target)] = &[
     ("l3-10000", Target { first: None, target: Some(105), mark: Some(90) }),
     ("acl-100", Target { first: None, target: Some(110), mark: Some(95) }),
     ("acl-1000", Target { first: None, target: Some(160), mark: Some(130) }),
+    ("flood-4", Target { first: None, target: Some(160), mark: None }), // wire and 25 a copy
     ("ports-2", Target { first: None, target: Some(60), mark: Some(52) }),
     ("ports-64", Target { first: None, target: Some(60), mark: Some(52) }),
     ("ports-256", Target { first: None, target: Some(60), mark: Some(52) }),

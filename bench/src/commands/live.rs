@@ -3,23 +3,15 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use comfy_table::Cell;
 use pipec_bench::artifacts::Artifacts;
-use pipec_bench::compiled::{self, Steps};
+use pipec_bench::live::{self, AIMS};
 use pipec_bench::report::{self, number};
-use pipec_bench::workload::Workload;
 use pipec_bench::{Error, process};
 
 use super::print;
-
-/// The stateful firewall in the language of pipelines.
-const FIREWALL: &str = include_str!("../../../pipelines/firewall.pipe");
-
-/// What is aimed at, in milliseconds.
-const AIMS: &[(&str, u32)] =
-    &[("firewall.pipe", 10), ("firewall-100", 10), ("acl-1000", 1000), ("l3-10000", 1000), ("l2-100000", 3000)];
 
 /// Measure the time from a program's text to a program that packets can be given to: compiled in memory, tables built and
 /// published. Starting DPDK is not part of it
@@ -45,22 +37,16 @@ pub fn run(args: &Args) -> Result<ExitCode, Error> {
     let artifacts = args.build.then(Artifacts::build).transpose()?;
     let mut table = report::table(&["program", "front ", "plan ", "code ", "tables ", "all ", "aim ", "build "]);
     for name in &names {
-        let (file, text) = text(name)?;
-        let mut rounds = Vec::new();
-        for _ in 0..args.rounds {
-            rounds.push(compiled::compile(&file, &text)?.2);
-        }
-        let aim = AIMS.iter().find(|aim| aim.0 == name.as_str());
-        let built = artifacts.as_ref().map(|artifacts| build(artifacts, &file, &text)).transpose()?;
-        let median = |step: fn(&Steps) -> Duration| number(ms(median(rounds.iter().map(step).collect())));
+        let row = live::measure(name, args.rounds)?;
+        let built = artifacts.as_ref().map(|artifacts| build(artifacts, name)).transpose()?;
         table.add_row([
             Cell::new(name),
-            median(|steps| steps.front),
-            median(|steps| steps.plan),
-            median(|steps| steps.code),
-            median(|steps| steps.tables),
-            median(Steps::total),
-            number(aim.map_or(String::new(), |aim| format!("{} ms", aim.1))),
+            number(ms(row.front)),
+            number(ms(row.plan)),
+            number(ms(row.code)),
+            number(ms(row.tables)),
+            number(ms(row.all)),
+            number(row.aim.map_or(String::new(), |aim| format!("{aim} ms"))),
             number(built.map_or(String::new(), ms)),
         ]);
     }
@@ -68,34 +54,17 @@ pub fn run(args: &Args) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A program by its name: what its file is called, and its text.
-fn text(name: &str) -> Result<(String, String), Error> {
-    if name == "firewall.pipe" {
-        return Ok((name.to_string(), FIREWALL.to_string()));
-    }
-    if let Ok(workload) = name.parse::<Workload>() {
-        return Ok((format!("{name}.flows"), workload.make().rules));
-    }
-    let path = PathBuf::from(name);
-    let text = fs::read_to_string(&path).map_err(|error| Error::file(&path, &error))?;
-    Ok((name.to_string(), text))
-}
-
-/// How long `pipec build` takes.
-fn build(artifacts: &Artifacts, file: &str, text: &str) -> Result<Duration, Error> {
+/// How many milliseconds `pipec build` takes.
+fn build(artifacts: &Artifacts, name: &str) -> Result<f64, Error> {
+    let (file, text) = live::text(name)?;
     let name = PathBuf::from(file).file_name().unwrap_or_default().to_owned();
     let (source, program) = (artifacts.folder.join(name), artifacts.folder.join("built"));
     fs::write(&source, text).map_err(|error| Error::file(&source, &error))?;
     let start = Instant::now();
     process::run(Command::new(&artifacts.pipec).arg("build").arg(&source).arg("-o").arg(&program))?;
-    Ok(start.elapsed())
+    Ok(start.elapsed().as_secs_f64() * 1e3)
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
-}
-
-fn ms(time: Duration) -> String {
-    format!("{:.1} ms", time.as_secs_f64() * 1e3)
+fn ms(time: f64) -> String {
+    format!("{time:.1} ms")
 }

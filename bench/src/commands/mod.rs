@@ -3,6 +3,7 @@
 pub mod forward;
 pub mod instructions;
 pub mod live;
+pub mod results;
 pub mod updates;
 
 use std::io::{self, Write};

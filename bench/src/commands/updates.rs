@@ -53,24 +53,14 @@ pub fn run(args: &Args) -> Result<ExitCode, Error> {
         let kind = args.kinds[0];
         let entries = args.entries.unwrap_or(if kind == Kind::Acl { 10_000 } else { 100_000 });
         let figures = updates::measure(kind, entries, &machine, &artifacts, args.secs, args.rounds)?;
-        let line = serde_json::to_string(&figures).map_err(|error| Error::Failed(error.to_string()))?;
-        print(&(line + "\n"))?;
+        print(&line(&figures)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let own = std::env::current_exe().map_err(|error| Error::Failed(format!("this program's own path: {error}")))?;
     let mut all = Vec::new();
     for kind in &args.kinds {
-        let mut command = Command::new(&own);
-        command.env("REPLAY_DIR", updates::folder(&artifacts, *kind));
-        command.args(["updates", kind.name(), "--here", "--rounds", &args.rounds.to_string()]);
-        command.args(["--secs", &args.secs.as_secs_f64().to_string()]);
-        command.args(args.entries.iter().flat_map(|entries| ["--entries".to_string(), entries.to_string()]));
-        command.args(args.cpu.iter().flat_map(|cpu| ["--cpu".to_string(), cpu.to_string()]));
-        let text = process::run(&mut command)?;
-        let figures: Figures = serde_json::from_str(text.trim())
-            .map_err(|error| Error::Failed(format!("figures of {} cannot be read: {error}: {text}", kind.name())))?;
+        let figures = elsewhere(&artifacts, *kind, args.entries, args.rounds, args.secs, args.cpu)?;
         if args.json {
-            print(&text)?;
+            print(&line(&figures)?)?;
         }
         all.push(figures);
     }
@@ -78,6 +68,32 @@ pub fn run(args: &Args) -> Result<ExitCode, Error> {
         print(&table(&all))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Measures one kind in a process of its own.
+pub fn elsewhere(
+    artifacts: &Artifacts,
+    kind: Kind,
+    entries: Option<u32>,
+    rounds: u32,
+    time: Duration,
+    cpu: Option<u32>,
+) -> Result<Figures, Error> {
+    let own = std::env::current_exe().map_err(|error| Error::Failed(format!("this program's own path: {error}")))?;
+    let mut command = Command::new(own);
+    command.env("REPLAY_DIR", updates::folder(artifacts, kind));
+    command.args(["updates", kind.name(), "--here", "--rounds", &rounds.to_string()]);
+    command.args(["--secs", &time.as_secs_f64().to_string()]);
+    command.args(entries.iter().flat_map(|entries| ["--entries".to_string(), entries.to_string()]));
+    command.args(cpu.iter().flat_map(|cpu| ["--cpu".to_string(), cpu.to_string()]));
+    let text = process::run(&mut command)?;
+    serde_json::from_str(text.trim())
+        .map_err(|error| Error::Failed(format!("figures of {} cannot be read: {error}: {text}", kind.name())))
+}
+
+/// Figures on one line.
+fn line(figures: &Figures) -> Result<String, Error> {
+    serde_json::to_string(figures).map(|line| line + "\n").map_err(|error| Error::Failed(error.to_string()))
 }
 
 fn table(all: &[Figures]) -> String {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{Engine, Sample, Setup};
 use crate::Error;
 use crate::process::Process;
-use crate::workload::{Files, Workload};
+use crate::workload::{Files, Kind};
 
 /// The engine.
 #[derive(Default)]
@@ -35,8 +35,8 @@ impl Engine for Floor {
     }
 
     fn measure(&self, setup: &Setup, files: &Files) -> Result<Sample, Error> {
-        let what = match files.workload {
-            Workload::Firewall { .. } => "firewall",
+        let what = match files.workload.kind {
+            Kind::Firewall { .. } => "firewall",
             _ => "wire", // what it costs to look at nothing
         };
         let mut command = Command::new(&self.program);

@@ -9,7 +9,7 @@ use super::{Engine, Sample, Setup, number_after};
 use crate::Error;
 use crate::artifacts::{find, missing};
 use crate::process::Process;
-use crate::workload::{Files, Workload};
+use crate::workload::{Files, Kind};
 
 /// The line above the counts of all ports.
 const ALL_PORTS: &str = "Accumulated forward statistics for all ports";
@@ -33,7 +33,7 @@ impl Engine for Testpmd {
     }
 
     fn prepare(&mut self, setup: &Setup, files: &Files) -> Result<(), Error> {
-        if files.workload != Workload::Wire {
+        if files.workload.kind != Kind::Wire {
             return Err(Error::NotApplicable); // it forwards whatever comes
         }
         if setup.machine.cpu == setup.machine.other_cpu {

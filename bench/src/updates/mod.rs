@@ -31,6 +31,7 @@ use crate::artifacts::Artifacts;
 use crate::compiled;
 use crate::machine::Machine;
 use crate::process::{busy, share};
+use crate::workload::Size;
 use crate::workload::files::write_capture;
 use crate::{Error, report};
 
@@ -89,7 +90,7 @@ pub fn measure(
     let content = kind.content(entries);
     let folder = folder(artifacts, kind);
     fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, &error))?;
-    write_capture(&folder, 0, &content.frames)?;
+    write_capture(&folder, 0, &content.frames, Size::Least)?;
     let (engine, tables, _) = compiled::compile("updates.pipe", &kind.program())?;
     let start = Instant::now();
     let mut batch = tables.batch();

@@ -10,7 +10,7 @@ use pipec_runtime::tables::Entry;
 
 use crate::frames::{self, Frame, put};
 use crate::random::Random;
-use crate::workload::{SEED, Traffic, Workload, acl, l2, l3};
+use crate::workload::{self, SEED, Traffic, Workload, acl, l2, l3};
 
 /// The seed of entries that come and go.
 const OTHER_SEED: u32 = 99;
@@ -89,12 +89,12 @@ impl Kind {
     }
 
     fn frames(self, count: u32) -> Vec<Frame> {
-        let workload = match self {
-            Kind::Exact => Workload::L2 { entries: count },
-            Kind::Lpm => Workload::L3 { prefixes: count },
-            Kind::Acl => Workload::Acl { rules: count, traffic: Traffic::Hits },
+        let kind = match self {
+            Kind::Exact => workload::Kind::L2 { entries: count },
+            Kind::Lpm => workload::Kind::L3 { prefixes: count },
+            Kind::Acl => workload::Kind::Acl { rules: count, traffic: Traffic::Hits },
         };
-        let mut frames = workload.make().frames.swap_remove(0);
+        let mut frames = Workload::from(kind).make().frames.swap_remove(0);
         if self == Kind::Acl {
             for frame in &mut frames {
                 put(frame, 23, 1, 17);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use pipec_runtime::pcap::{Resolution, Writer};
 
-use super::{Content, Workload};
+use super::{Content, Size, Workload};
 use crate::Error;
 use crate::frames::Frame;
 
@@ -40,7 +40,7 @@ impl Files {
         let Content { rules: text, frames } = workload.make();
         fs::write(&rules, text).map_err(|error| Error::file(&rules, &error))?;
         for (port, frames) in frames.iter().enumerate() {
-            write_capture(&folder, port, frames)?;
+            write_capture(&folder, port, frames, workload.size)?;
         }
         Ok(Files { workload, folder, rules, receiving: frames.len() as u32 })
     }
@@ -75,11 +75,11 @@ impl Files {
 }
 
 /// Writes what the device of this number receives.
-pub(crate) fn write_capture(folder: &Path, port: usize, frames: &[Frame]) -> Result<(), Error> {
+pub(crate) fn write_capture(folder: &Path, port: usize, frames: &[Frame], size: Size) -> Result<(), Error> {
     let failed = |error| Error::Failed(format!("{error}"));
     let mut writer = Writer::create(&capture(folder, port), Resolution::Micro).map_err(failed)?;
-    for frame in frames {
-        writer.write(0, frame).map_err(failed)?;
+    for (i, frame) in frames.iter().enumerate() {
+        writer.write(0, &size.stretch(frame, i)).map_err(failed)?;
     }
     writer.finish().map_err(failed)
 }

@@ -14,14 +14,22 @@
 //! acl-N         N five-tuple rules with nested prefixes, port ranges and protocols
 //! random-N      the rules of acl-N, frames with random fields
 //! attack-N      the rules of acl-N, frames that each miss some rule by one bit
+//! flood-N       what port 1 receives goes to N others
+//! gwlb-N-FORM   a gateway that balances the load of N services, in the form `goto`, `metadata` or `universal`
+//! access-N      an access gateway with N users in VLANs, and routes
 //! ```
+//!
+//! `NAME@512`, `NAME@1518` and `NAME@imix` are the same with longer frames.
 
+mod access;
 pub(crate) mod acl;
 mod classes;
 pub(crate) mod files;
 mod firewall;
+mod gwlb;
 pub(crate) mod l2;
 pub(crate) mod l3;
+mod size;
 mod wire;
 
 use std::fmt;
@@ -31,6 +39,8 @@ use crate::frames::{Frame, Protocol};
 
 pub use acl::Traffic;
 pub use files::{Files, MOST_PORTS};
+pub use gwlb::Form;
+pub use size::Size;
 
 /// What decides rules, frames and their order.
 pub(crate) const SEED: u32 = 11;
@@ -40,21 +50,37 @@ const MAX_FLOWS: u32 = 50_000_000;
 const MAX_RULES: u32 = 10_000_000;
 /// Classes, at most: each is a table, and a byte of an address.
 const MAX_CLASSES: u32 = 200;
+/// Services, at most: each may have a table of its own.
+const MAX_SERVICES: u32 = 200;
+/// Users, at most: twenty to a VLAN.
+const MAX_USERS: u32 = 80_000;
 /// Ports, at most.
 const MAX_PORTS: u32 = 1000;
 /// The rule that ends table 0.
 const LAST: &str = "table=0,priority=0 actions=drop\n";
 /// What names are.
-pub const NAMES: &str = "wire, ports-P, firewall-N, fwtcp-N, classes-N-S, l2-N, l3-N, acl-N, random-N or attack-N";
+pub const NAMES: &str = "wire, ports-P, firewall-N, fwtcp-N, classes-N-S, l2-N, l3-N, acl-N, random-N, attack-N, flood-N, \
+                        gwlb-N-FORM or access-N, perhaps followed by @512, @1518 or @imix,";
 
 /// A workload. As text it is its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// Rules and frames.
+    pub kind: Kind,
+    /// How long frames are made.
+    pub size: Size,
+}
+
+/// What a workload is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "a field's name says what is counted")]
-pub enum Workload {
+pub enum Kind {
     /// Two ports, each to the other.
     Wire,
     /// Two ports, each to the other, among others that neither receive nor are sent to.
     Ports { ports: u32 },
+    /// What one port receives goes to so many others.
+    Flood { copies: u32 },
     /// The stateful firewall.
     Firewall { protocol: Protocol, streams: u32 },
     /// Classes of flows, each with a mask of its own.
@@ -65,52 +91,73 @@ pub enum Workload {
     L3 { prefixes: u32 },
     /// Five-tuple rules.
     Acl { rules: u32, traffic: Traffic },
+    /// A gateway that balances services' loads, written in one of three forms.
+    Gwlb { services: u32, form: Form },
+    /// An access gateway: homes in VLANs, users with public addresses, routes.
+    Access { users: u32 },
 }
 
 impl FromStr for Workload {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Workload, String> {
-        parse(name).ok_or_else(|| format!("expected {NAMES} with numbers, such as firewall-1000, found `{name}`"))
+        let (kind, size) = match name.split_once('@') {
+            Some((kind, size)) => (kind, Size::named(size)),
+            None => (name, Some(Size::Least)),
+        };
+        let workload = parse(kind).zip(size).map(|(kind, size)| Workload { kind, size });
+        workload.ok_or_else(|| format!("expected {NAMES} with numbers, such as firewall-1000, found `{name}`"))
     }
 }
 
 /// Numbers without sign or leading zeros, so that a name is what its workload is shown as.
-fn parse(name: &str) -> Option<Workload> {
+fn parse(name: &str) -> Option<Kind> {
+    let (name, form) = match name.rsplit_once('-') {
+        Some((name, word)) if name.starts_with("gwlb-") => (name, Form::named(word)),
+        _ => (name, None),
+    };
     let mut words = name.split('-');
     let kind = words.next()?;
     let number = |text: &str| text.parse().ok().filter(|number: &u32| number.to_string() == text);
     let numbers: Vec<u32> = words.map(number).collect::<Option<_>>()?;
     let up_to = |most: u32, number: u32| (1..=most).contains(&number).then_some(number);
+    let acl = |rules: u32, traffic: Traffic| Some(Kind::Acl { rules: up_to(MAX_RULES, rules)?, traffic });
     Some(match (kind, &numbers[..]) {
-        ("wire", []) => Workload::Wire,
-        ("ports", [ports @ 2..=MAX_PORTS]) => Workload::Ports { ports: *ports },
-        ("firewall", [n]) => Workload::Firewall { protocol: Protocol::Udp, streams: up_to(MAX_FLOWS, *n)? },
-        ("fwtcp", [n]) => Workload::Firewall { protocol: Protocol::Tcp, streams: up_to(MAX_FLOWS, *n)? },
-        ("classes", [n, s]) => Workload::Classes { flows: up_to(MAX_FLOWS, *n)?, classes: up_to(MAX_CLASSES, *s)? },
-        ("l2", [n]) => Workload::L2 { entries: up_to(MAX_RULES, *n)? },
-        ("l3", [n]) => Workload::L3 { prefixes: up_to(MAX_RULES, *n)? },
-        ("acl", [n]) => Workload::Acl { rules: up_to(MAX_RULES, *n)?, traffic: Traffic::Hits },
-        ("random", [n]) => Workload::Acl { rules: up_to(MAX_RULES, *n)?, traffic: Traffic::Random },
-        ("attack", [n]) => Workload::Acl { rules: up_to(MAX_RULES, *n)?, traffic: Traffic::Attack },
+        ("wire", []) => Kind::Wire,
+        ("ports", [ports @ 2..=MAX_PORTS]) => Kind::Ports { ports: *ports },
+        ("flood", [n]) => Kind::Flood { copies: up_to(MOST_PORTS - 1, *n)? },
+        ("firewall", [n]) => Kind::Firewall { protocol: Protocol::Udp, streams: up_to(MAX_FLOWS, *n)? },
+        ("fwtcp", [n]) => Kind::Firewall { protocol: Protocol::Tcp, streams: up_to(MAX_FLOWS, *n)? },
+        ("classes", [n, s]) => Kind::Classes { flows: up_to(MAX_FLOWS, *n)?, classes: up_to(MAX_CLASSES, *s)? },
+        ("l2", [n]) => Kind::L2 { entries: up_to(MAX_RULES, *n)? },
+        ("l3", [n]) => Kind::L3 { prefixes: up_to(MAX_RULES, *n)? },
+        ("acl", [n]) => acl(*n, Traffic::Hits)?,
+        ("random", [n]) => acl(*n, Traffic::Random)?,
+        ("attack", [n]) => acl(*n, Traffic::Attack)?,
+        ("gwlb", [n]) => Kind::Gwlb { services: up_to(MAX_SERVICES, *n)?, form: form? },
+        ("access", [n]) => Kind::Access { users: up_to(MAX_USERS, *n)? },
         _ => return None,
     })
 }
 
 impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Workload::Wire => write!(f, "wire"),
-            Workload::Ports { ports } => write!(f, "ports-{ports}"),
-            Workload::Firewall { protocol: Protocol::Udp, streams } => write!(f, "firewall-{streams}"),
-            Workload::Firewall { protocol: Protocol::Tcp, streams } => write!(f, "fwtcp-{streams}"),
-            Workload::Classes { flows, classes } => write!(f, "classes-{flows}-{classes}"),
-            Workload::L2 { entries } => write!(f, "l2-{entries}"),
-            Workload::L3 { prefixes } => write!(f, "l3-{prefixes}"),
-            Workload::Acl { rules, traffic: Traffic::Hits } => write!(f, "acl-{rules}"),
-            Workload::Acl { rules, traffic: Traffic::Random } => write!(f, "random-{rules}"),
-            Workload::Acl { rules, traffic: Traffic::Attack } => write!(f, "attack-{rules}"),
+        match self.kind {
+            Kind::Wire => write!(f, "wire")?,
+            Kind::Ports { ports } => write!(f, "ports-{ports}")?,
+            Kind::Flood { copies } => write!(f, "flood-{copies}")?,
+            Kind::Firewall { protocol: Protocol::Udp, streams } => write!(f, "firewall-{streams}")?,
+            Kind::Firewall { protocol: Protocol::Tcp, streams } => write!(f, "fwtcp-{streams}")?,
+            Kind::Classes { flows, classes } => write!(f, "classes-{flows}-{classes}")?,
+            Kind::L2 { entries } => write!(f, "l2-{entries}")?,
+            Kind::L3 { prefixes } => write!(f, "l3-{prefixes}")?,
+            Kind::Acl { rules, traffic: Traffic::Hits } => write!(f, "acl-{rules}")?,
+            Kind::Acl { rules, traffic: Traffic::Random } => write!(f, "random-{rules}")?,
+            Kind::Acl { rules, traffic: Traffic::Attack } => write!(f, "attack-{rules}")?,
+            Kind::Gwlb { services, form } => write!(f, "gwlb-{services}-{}", form.name())?,
+            Kind::Access { users } => write!(f, "access-{users}")?,
         }
+        f.write_str(self.size.suffix())
     }
 }
 
@@ -124,24 +171,34 @@ pub struct Content {
 }
 
 impl Workload {
-    /// Makes rules and frames.
+    /// Makes rules and frames, these of the least size.
     pub fn make(self) -> Content {
-        match self {
-            Workload::Wire | Workload::Ports { .. } => wire::make(),
-            Workload::Firewall { protocol, streams } => firewall::make(protocol, streams),
-            Workload::Classes { flows, classes } => classes::make(flows, classes),
-            Workload::L2 { entries } => l2::make(entries),
-            Workload::L3 { prefixes } => l3::make(prefixes),
-            Workload::Acl { rules, traffic } => acl::make(rules, traffic),
+        match self.kind {
+            Kind::Wire | Kind::Ports { .. } => wire::make(),
+            Kind::Flood { copies } => wire::flood(copies),
+            Kind::Firewall { protocol, streams } => firewall::make(protocol, streams),
+            Kind::Classes { flows, classes } => classes::make(flows, classes),
+            Kind::L2 { entries } => l2::make(entries),
+            Kind::L3 { prefixes } => l3::make(prefixes),
+            Kind::Acl { rules, traffic } => acl::make(rules, traffic),
+            Kind::Gwlb { services, form } => gwlb::make(services, form),
+            Kind::Access { users } => access::make(users),
         }
     }
 
-    /// How many ports there are. What the workload sends goes to the first two.
+    /// How many ports there are. What the workload receives comes from the first or the first two.
     pub fn ports(self) -> u32 {
-        match self {
-            Workload::Ports { ports } => ports,
+        match self.kind {
+            Kind::Ports { ports } => ports,
+            Kind::Flood { copies } => copies + 1,
             _ => 2,
         }
+    }
+}
+
+impl From<Kind> for Workload {
+    fn from(kind: Kind) -> Workload {
+        Workload { kind, size: Size::Least }
     }
 }
 
@@ -174,7 +231,18 @@ mod tests {
         }
         let bad =
             ["", "wire-1", "firewall", "firewall-", "firewall-0", "firewall--1", "fw-1", "firewall-60000000", "l2-+1"];
-        for name in bad.into_iter().chain(["ports-1", "ports-9999", "classes-5", "classes-5-0", "l2-1-1", "acl-01"]) {
+        for name in bad.into_iter().chain([
+            "ports-1",
+            "ports-9999",
+            "classes-5",
+            "classes-5-0",
+            "l2-1-1",
+            "acl-01",
+            "gwlb-1",
+            "gwlb-1-x",
+            "wire@9",
+            "flood-99",
+        ]) {
             let message = name.parse::<Workload>().unwrap_err();
             assert!(message.contains("firewall-N") && message.contains(&format!("`{name}`")), "{message}");
         }
