@@ -52,7 +52,7 @@ impl Engine for Ovs {
         let (mut switch, _database) = self.start(setup, files, &folder)?;
         folder.vsctl(&["add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "fail-mode=secure"])?;
         let rules = files.rules.to_string_lossy();
-        folder.run("ovs-ofctl", &["add-flows", &folder.path("br0.mgmt"), &rules])?;
+        folder.run("ovs-ofctl", &["-O", "OpenFlow13", "add-flows", &folder.path("br0.mgmt"), &rules])?;
         for (i, device) in files.devices().iter().enumerate() {
             let (port, device) = (format!("p{i}"), format!("options:dpdk-devargs={device}"));
             let number = format!("ofport_request={}", i + 1);

@@ -131,7 +131,14 @@ fn draw_lines(family: &Family, lines: &Lines, svg: &mut String) -> Result<(), Dr
         .x_label_area_size(42)
         .y_label_area_size(64)
         .build_cartesian_2d((left * 0.8..right * 1.25).log_scale(), (low * 0.7..high * 1.4).log_scale())?;
-    chart.configure_mesh().x_desc(family.grows).y_desc("cycles a packet").light_line_style(WHITE).draw()?;
+    chart
+        .configure_mesh()
+        .x_desc(family.grows)
+        .y_desc("cycles a packet")
+        .x_label_formatter(&whole)
+        .y_label_formatter(&whole)
+        .light_line_style(WHITE)
+        .draw()?;
     for (i, (engine, points)) in lines.iter().enumerate() {
         let color = Palette99::pick(i).to_rgba();
         let line = LineSeries::new(points.iter().copied(), color.stroke_width(2));
@@ -147,6 +154,11 @@ fn draw_lines(family: &Family, lines: &Lines, svg: &mut String) -> Result<(), Dr
         .draw()?;
     root.present()?;
     Ok(())
+}
+
+/// A number of an axis.
+fn whole(number: &f64) -> String {
+    format!("{number:.0}")
 }
 
 #[cfg(test)]
