@@ -71,7 +71,8 @@ fn few_masks_of_many_entries_are_tuples() {
 #[test]
 fn ranges_spelled_as_masks_are_one_entry_again() {
     let masks = ["0x400/0xfc00", "0x800/0xf800", "0x1000/0xf000", "0x2000/0xe000", "0x4000/0xc000", "0x8000/0x8000"];
-    let rule = |i: usize, mask: &str| format!("priority={},udp,nw_src=10.0.{i}.0/24,tp_dst={mask} actions=output:2", 900 - i);
+    let rule =
+        |i: usize, mask: &str| format!("priority={},udp,nw_src=10.0.{i}.0/24,tp_dst={mask} actions=output:2", 900 - i);
     let text: Vec<String> = (0..50).flat_map(|i| masks.iter().map(move |mask| rule(i, mask))).collect();
     let mut sources = Sources::default();
     let file = sources.add("ranges.flows", text.join("\n"));

@@ -47,10 +47,10 @@ pub(super) fn merge(spelled: &mut Spelled, rules: &[Rule]) -> Vec<(usize, Severa
     let mut at = 0;
     while at < spelled.len() {
         let run = if starts_range(&spelled[at].1) { run(&spelled[at..], rules) } else { 1 };
-        let end = (1..=run).rev().find_map(|n| Some((n, grid(&spelled[at..at + n])?)));
+        let end = (2..=run).rev().find_map(|n| Some((n, grid(&spelled[at..at + n])?)));
         let (n, tests, apart) = match end {
-            Some((n, (tests, apart))) if n > 1 => (n, vec![tests], Some(apart)),
-            _ => (1, spelled[at].1.clone(), None),
+            Some((n, (tests, apart))) => (n, vec![tests], Some(apart)),
+            None => (1, spelled[at].1.clone(), None),
         };
         let first = spelled[at].0;
         merged.push((first, tests));

@@ -196,6 +196,9 @@ impl<'p> Lower<'p> {
         if self.is_function(table) {
             self.enter(table, state, out);
             self.decide_call(table);
+            if state.written_later || state.put_back || self.analysis.of(rest).writes {
+                self.written_behind.insert(table);
+            }
             let (result, function) = (self.fresh.value(), self.function_id(table));
             out.push(Stmt::Call { result, function, in_port: port.map(|p| p.0) });
             self.after_function(result, state, out);

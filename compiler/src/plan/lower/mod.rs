@@ -18,7 +18,7 @@ mod writes;
 
 pub(super) use stages::Ask;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use pipec_abi::reshape::Stack;
 use pipec_abi::table::Costs;
@@ -111,6 +111,10 @@ pub(super) struct Lower<'p> {
     alike: &'p [[Alike; 2]],
     /// What steps of look-ups cost.
     pub(super) costs: Costs,
+    /// Functions behind some call of which the packet may be written, or put back: all, if that is not known yet.
+    known_written_behind: Option<BTreeSet<TableId>>,
+    /// The same as it is seen.
+    written_behind: BTreeSet<TableId>,
     pub(super) rows: Vec<Rows>,
     functions: Vec<Function>,
     function_ids: HashMap<TableId, u16>,
@@ -134,16 +138,24 @@ pub(super) struct Lower<'p> {
 /// Plans a program.
 pub fn lower(program: &Program, costs: &Costs) -> (Plan, Report) {
     let alike = alike_rules(program);
-    let ahead = Lower::new(program, &alike, *costs, false);
+    let run = |in_order| {
+        let (plan, report, written_behind) = Lower::new(program, &alike, *costs, in_order, None).run();
+        if written_behind.len() == plan.functions.len() {
+            return (plan, report);
+        }
+        // Now it is known behind which calls packets are written.
+        let (plan, report, _) = Lower::new(program, &alike, *costs, in_order, Some(written_behind)).run();
+        (plan, report)
+    };
     let mut why = "a packet could pass too many tables, so that they are counted".to_string();
-    if !ahead.analysis.counted {
-        let ahead = ahead.run();
+    if !analyse(program).counted {
+        let ahead = run(false);
         if ahead.0.points.len() <= MAX_POINTS {
             return ahead;
         }
         why = format!("packets would wait at {} points, more than {MAX_POINTS}", ahead.0.points.len());
     }
-    let (plan, report) = Lower::new(program, &alike, *costs, true).run();
+    let (plan, report) = run(true);
     (plan, Report { in_order: Some(why), ..report })
 }
 
@@ -158,7 +170,13 @@ fn alike_rules(program: &Program) -> Vec<[Alike; 2]> {
 }
 
 impl<'p> Lower<'p> {
-    fn new(program: &'p Program, alike: &'p [[Alike; 2]], costs: Costs, all_in_order: bool) -> Lower<'p> {
+    fn new(
+        program: &'p Program,
+        alike: &'p [[Alike; 2]],
+        costs: Costs,
+        all_in_order: bool,
+        known: Option<BTreeSet<TableId>>,
+    ) -> Lower<'p> {
         Lower {
             program,
             analysis: analyse(program),
@@ -169,6 +187,8 @@ impl<'p> Lower<'p> {
             stages: Vec::new(),
             alike,
             costs,
+            known_written_behind: known,
+            written_behind: BTreeSet::new(),
             rows: Vec::new(),
             functions: Vec::new(),
             function_ids: HashMap::new(),
@@ -187,7 +207,7 @@ impl<'p> Lower<'p> {
         }
     }
 
-    fn run(mut self) -> (Plan, Report) {
+    fn run(mut self) -> (Plan, Report, BTreeSet<TableId>) {
         let mut prefix = Vec::new();
         let state = self.start();
         let mut body = Vec::new();
@@ -236,7 +256,7 @@ impl<'p> Lower<'p> {
             reshapes,
         };
         dead::writes(&mut plan);
-        (plan, self.report)
+        (plan, self.report, self.written_behind)
     }
 
     fn table_by_name(&self, name: &str) -> TableId {
@@ -305,7 +325,7 @@ impl<'p> Lower<'p> {
             state.in_order = true;
             state.emitted = Emitted::Maybe;
             state.written = true;
-            state.written_later = true;
+            state.written_later = lower.known_written_behind.as_ref().is_none_or(|known| known.contains(&table));
             state.list_end = End::Function;
             state.exit_end = End::Function;
             state.table = table;
@@ -430,6 +450,9 @@ impl<'p> Lower<'p> {
     fn call_function(&mut self, table: TableId, port: Option<PortId>, mut state: State, out: &mut Vec<Stmt>) {
         self.say_all(&mut state, out);
         self.decide_call(table);
+        if state.written_later || state.put_back {
+            self.written_behind.insert(table);
+        }
         let (result, function) = (self.fresh.value(), self.function_id(table));
         out.push(Stmt::Call { result, function, in_port: port.map(|p| p.0) });
         self.after_function(result, &state, out);
