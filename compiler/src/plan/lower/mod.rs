@@ -373,7 +373,8 @@ impl<'p> Lower<'p> {
         let left = rules.iter().map(|rule| state.facts.simplify(&rule.cond)).filter(|known| *known != Known::False);
         let mut surely = false;
         let left = left.take_while(|known| !std::mem::replace(&mut surely, *known == Known::True)).count();
-        left <= INLINE_RULES
+        // Where each place has its own rules, all of them together are hardly more than the table.
+        left <= INLINE_RULES || left * self.analysis.reached[t] as usize <= 2 * rules.len()
     }
 
     fn is_function(&self, table: TableId) -> bool {
