@@ -11,6 +11,7 @@ use std::process::Command;
 use crate::{Error, process};
 
 const FLOOR: &str = include_str!("../c/floor.c");
+const SWX: &str = include_str!("../c/swx.c");
 
 /// What is built by cargo.
 #[derive(Clone, Debug)]
@@ -49,8 +50,20 @@ impl Artifacts {
     /// # Errors
     /// When there is no C compiler, or it fails.
     pub fn floor(&self) -> Result<PathBuf, Error> {
-        let (source, program) = (self.folder.join("floor.c"), self.folder.join("floor"));
-        fs::write(&source, FLOOR).map_err(|error| Error::file(&source, &error))?;
+        self.compile("floor", FLOOR)
+    }
+
+    /// Compiles the driver of DPDK's SWX pipeline for this processor.
+    ///
+    /// # Errors
+    /// When there is no C compiler, or it fails.
+    pub fn swx(&self) -> Result<PathBuf, Error> {
+        self.compile("swx", SWX)
+    }
+
+    fn compile(&self, name: &str, text: &str) -> Result<PathBuf, Error> {
+        let (source, program) = (self.folder.join(format!("{name}.c")), self.folder.join(name));
+        fs::write(&source, text).map_err(|error| Error::file(&source, &error))?;
         find("cc").ok_or_else(|| missing("a C compiler", "gcc"))?;
         let flags = process::run(Command::new("pkg-config").args(["--cflags", "--libs", "libdpdk"]))?;
         let mut command = Command::new("cc");

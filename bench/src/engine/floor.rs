@@ -18,10 +18,18 @@ pub struct Floor {
 
 /// What it prints.
 #[derive(Deserialize)]
-struct Counts {
-    received: u64,
-    sent: u64,
-    seconds: f64,
+pub(super) struct Counts {
+    pub received: u64,
+    pub sent: u64,
+    pub seconds: f64,
+}
+
+impl Counts {
+    /// What a program of `bench/c` printed.
+    pub fn of(name: &str, text: &str) -> Result<Counts, Error> {
+        let counts = text.lines().find_map(|line| serde_json::from_str(line).ok());
+        counts.ok_or_else(|| Error::Failed(format!("{name}: printed no counts: {text}")))
+    }
 }
 
 impl Engine for Floor {
@@ -51,10 +59,7 @@ impl Engine for Floor {
             Process::start("floor", command.env("REPLAY_DIR", &files.folder), &files.folder, &setup.stop)?;
         process.wait_for_frames(files.receiving)?;
         let share = setup.share(|| process.busy())?;
-        let text = process.finish()?;
-        let counts = text.lines().find_map(|line| serde_json::from_str::<Counts>(line).ok());
-        let Counts { received, sent, seconds } =
-            counts.ok_or_else(|| Error::Failed(format!("floor: printed no counts: {text}")))?;
+        let Counts { received, sent, seconds } = Counts::of("floor", &process.finish()?)?;
         Ok(Sample { received, sent, seconds, share })
     }
 }

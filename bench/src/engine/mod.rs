@@ -6,6 +6,7 @@
 mod floor;
 mod ovs;
 mod pipec;
+mod swx;
 mod testpmd;
 
 pub use pipec::{Pipec, counts};
@@ -101,6 +102,8 @@ pub enum Kind {
     Testpmd(&'static str),
     /// Open vSwitch with DPDK, with its signature-match cache or without.
     Ovs(Smc),
+    /// DPDK's SWX pipeline.
+    Swx,
     /// The hand-written C program.
     Floor,
 }
@@ -117,7 +120,15 @@ pub enum Smc {
 impl Kind {
     /// Those measured unless the user says otherwise.
     pub fn all() -> Vec<Kind> {
-        vec![Kind::Floor, Kind::Testpmd("io"), Kind::Testpmd("macswap"), Kind::Jit, Kind::Rust, Kind::Ovs(Smc::Off)]
+        vec![
+            Kind::Floor,
+            Kind::Testpmd("io"),
+            Kind::Testpmd("macswap"),
+            Kind::Jit,
+            Kind::Rust,
+            Kind::Ovs(Smc::Off),
+            Kind::Swx,
+        ]
     }
 
     /// The engine.
@@ -128,6 +139,7 @@ impl Kind {
         match self {
             Kind::Testpmd(mode) => Box::new(testpmd::Testpmd::new(mode)),
             Kind::Ovs(smc) => Box::new(ovs::Ovs::new(*smc)),
+            Kind::Swx => Box::new(swx::Swx::default()),
             _ => Box::new(floor::Floor::default()),
         }
     }
@@ -145,10 +157,11 @@ impl FromStr for Kind {
             "ovs" => Kind::Ovs(Smc::Off),
             "ovs-smc" => Kind::Ovs(Smc::On),
             "floor" => Kind::Floor,
+            "swx" => Kind::Swx,
             path if path.contains('/') => Kind::Other(PathBuf::from(path)),
             _ => {
                 return Err(format!(
-                    "expected floor, io, macswap, jit, rust, ovs, ovs-smc or the path of another `pipec`, found `{name}`"
+                    "expected floor, io, macswap, jit, rust, ovs, ovs-smc, swx or the path of another `pipec`, found `{name}`"
                 ));
             }
         })

@@ -4,6 +4,7 @@
 
 mod cells;
 mod output;
+mod turns;
 mod worker;
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,9 +1,11 @@
 //! A worker: one thread on one processor, that polls its queues and runs every burst to completion.
 //!
 //! ```text
-//! poll: for each receive queue   receive → run the program → commit
-//!       flush                    what waits for a port goes out
+//! poll: for each receive queue in turn   receive → run the program → commit
+//!       flush                            what waits for a port goes out
 //! ```
+//!
+//! Which queues are in turn, `turns` decides: an idle port costs the others next to nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +14,7 @@ use pipec_abi::{Burst, Counter, DropReason};
 
 use super::cells::WorkerCells;
 use super::output::Output;
+use super::turns::Turns;
 use crate::engine::{Engine, Runner};
 use crate::env::WorkerEnv;
 use crate::io::dpdk::Mbufs;
@@ -25,6 +28,7 @@ const IDLE_SWEEP: u32 = 1024;
 pub struct Worker {
     /// Queues to poll, each with the program's number of its port.
     queues: Vec<(u16, RxQueue)>,
+    turns: Turns,
     output: Output,
     /// Boxed: the runner has its address. Dropped after it.
     runner: Runner,
@@ -47,7 +51,8 @@ impl Worker {
         let mut env = Box::new(env);
         // SAFETY: the `Env` is boxed and lives as long as the runner, beside it; only `poll` uses either.
         let runner = unsafe { engine.runner(&raw mut *env) };
-        Worker { queues, output, runner, env, burst: Box::new(Burst::new()), clock, cells }
+        let turns = Turns::new(queues.len());
+        Worker { queues, turns, output, runner, env, burst: Box::new(Burst::new()), clock, cells }
     }
 
     /// Polls until told to stop; returns the program's counters.
@@ -79,18 +84,22 @@ impl Worker {
         self.runner.ctx().counters().to_vec()
     }
 
-    /// Polls every queue once; how many packets came.
+    /// Polls the queues that are in turn once each; how many packets came.
     #[inline(always)]
     fn poll(&mut self, now: u64) -> u64 {
         let now_ns = self.clock.ns(now);
         let mut packets = 0;
-        for (port, queue) in &mut self.queues {
+        self.turns.begin();
+        while let Some(place) = self.turns.next() {
+            let (port, queue) = &mut self.queues[place];
             let burst = &mut *self.burst;
             burst.begin(now_ns);
             let received = queue.receive(burst, *port);
             if received.packets == 0 && received.no_mbuf == 0 {
+                self.turns.was_empty();
                 continue;
             }
+            self.turns.was_busy();
             let cells = &self.cells.ports[usize::from(*port)];
             let all = u64::from(received.packets) + u64::from(received.no_mbuf);
             cells.rx_packets.add(all);
