@@ -105,7 +105,8 @@ impl TupleSpace {
         tuples + 8 * self.rows.len() + size_of::<Range>() * self.ranges.len()
     }
 
-    /// Lines that a look-up reads at the most: of each tuple the longest chain of buckets, and the entries there with one tag.
+    /// Lines that a look-up reads at the most: of each tuple all buckets that a key may lie in, and as many entries as may have
+    /// one tag. It is the same under any key of the hash: a table that would read more is built again under another.
     pub fn worst_probes(&self) -> u32 {
         self.tuples.iter().map(|tuple| tuple.worst).sum()
     }
@@ -320,18 +321,19 @@ impl Tuple {
     /// The entries are rows from `from` on, and sorted by place.
     fn new(mask: Vec<u64>, entries: &[&Entry], from: usize, seed: u64) -> Tuple {
         let first = entries.first().map_or(0, |entry| entry.value & 0xffff_ffff);
-        let mut tuple = Tuple { first, mask, seed: seed | 1, buckets: Vec::new(), worst: 0 };
+        let worst = bound(&mask, entries);
+        let mut tuple = Tuple { first, mask, seed: seed | 1, buckets: Vec::new(), worst };
         // At most half of all places are taken, so that a second try is rare.
         let mut buckets = (entries.len() * 2).div_ceil(LANES).next_power_of_two();
         for attempt in 1u64.. {
             tuple.seed = seed.wrapping_add(attempt.wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1;
             tuple.buckets = vec![NO_BUCKET; buckets];
-            if entries.iter().enumerate().all(|(i, entry)| tuple.place(entry, (from + i) as u32)) {
+            let placed = entries.iter().enumerate().all(|(i, entry)| tuple.place(entry, (from + i) as u32));
+            if placed && tuple.longest() <= worst {
                 break;
             }
             buckets *= if attempt % 2 == 0 { 2 } else { 1 };
         }
-        tuple.worst = tuple.worst();
         tuple
     }
 
@@ -364,7 +366,7 @@ impl Tuple {
     }
 
     /// The longest chain of buckets and the most entries of one tag in it.
-    fn worst(&self) -> u32 {
+    fn longest(&self) -> u32 {
         let last = self.buckets.len() - 1;
         let chain = |start: usize| {
             let (mut tags, mut read) = (Vec::new(), 0);
@@ -384,6 +386,16 @@ impl Tuple {
         };
         (0..self.buckets.len()).map(chain).max().unwrap_or(0)
     }
+}
+
+/// Lines that a tuple may take: its probes, and the entries that have the key's tag: those with one key under the mask, and two
+/// that have it by chance. A lane that only a borrow marks may follow each.
+fn bound(mask: &[u64], entries: &[&Entry]) -> u32 {
+    let masked = |entry: &&Entry| entry.key.iter().zip(mask).map(|(key, mask)| key & mask).collect::<Vec<u64>>();
+    let mut keys: Vec<Vec<u64>> = entries.iter().map(masked).collect();
+    keys.sort_unstable();
+    let same = keys.chunk_by(|a, b| a == b).map(<[_]>::len).max().unwrap_or(0);
+    (MAX_PROBES + 2 * (same + 2)) as u32
 }
 
 /// A keyed hash: two words at a time are multiplied to 128 bits, with what came before, and folded, as in wyhash.
