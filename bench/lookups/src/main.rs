@@ -1,4 +1,4 @@
-//! `pipec-bench-lookups [SET]... [--kinds bit-vector,tree] [--order uniform|pareto] [--trace KEYS] [--rounds N] [--seed N]`
+//! `pipec-bench-lookups [SET]... [--kinds bit-vector,tuple-space] [--order uniform|pareto] [--trace KEYS] [--rounds N] [--seed N]`
 //!
 //! Prints a table a set: nanoseconds and cycles of the time-stamp counter a key, as a ratio to DPDK's first structure, memory,
 //! times to build and to change one entry, and the bound of probes. Without sets, those of the targets.
@@ -32,7 +32,6 @@ const KINDS: &[(&str, Kind)] = &[
     ("hash", Kind::Hash),
     ("index", Kind::Index),
     ("ranges", Kind::Ranges),
-    ("tree", Kind::Tree),
     ("lpm6", Kind::Lpm6),
 ];
 

@@ -15,24 +15,30 @@
 //! Scalable Packet Classification, 2001). The summaries are joined first, and only words in which something may be found are
 //! read, mostly one.
 //!
-//! Thousands of entries are divided by which of the two richest fields they say much about, as decision trees do (Vamanan,
-//! Voskuilen, Vijaykumar: EffiCuts, 2010): an entry that says little about a field allows most of its classes, and next to it
-//! the summaries of the others would promise what is not there. Each part is looked up, and the first of what they find counts.
+//! Of thousands of entries, those that say much about the two richest fields are looked up by both together, and compared whole
+//! (`crossed`). The others are divided by which of the two they say much about, as decision trees do (Vamanan, Voskuilen,
+//! Vijaykumar: EffiCuts, 2010): an entry that says little about a field allows most of its classes, and next to it the
+//! summaries of the others would promise what is not there. Each part is looked up, but not beyond what is found already.
 //!
 //! A burst goes piece by piece, so that loads of 32 keys overlap and no branch depends on a packet until the last step.
 //!
 //! Cost: for each part a load for each eight bits that entries look at, one a join, and of each vector left a line for its
 //! summary and one for each word that is tried. A packet may be made such that summaries promise what words do not hold, but
 //! never more words than there are: the bound is [`BitVector::worst_probes`].
+//!
+//! A decision tree was weighed against this: with entries that say little it copies them, and each step waits for the one
+//! before. DPDK's `rte_acl`, a trie of that kind, is what `bench/lookups` measures beside it.
 
 mod build;
 mod classes;
+mod crossed;
 mod cut;
 mod estimate;
 mod part;
 mod piece;
 
 use super::{BURST, Entry, MAX_WORDS, MISS};
+use crossed::Crossed;
 pub(super) use estimate::estimate;
 use part::Part;
 
@@ -43,29 +49,30 @@ const MAX_PIECES: usize = MAX_WORDS * 8;
 #[derive(Debug)]
 pub struct BitVector {
     width: usize,
-    /// Those with early entries first.
     parts: Vec<Part>,
+    /// Of many, those that say much about two fields.
+    crossed: Option<Box<Crossed>>,
 }
 
 impl BitVector {
     /// Builds the vectors; nothing if there are too many classes.
     pub fn new(width: usize, entries: &[Entry], _seed: u64) -> Option<BitVector> {
-        Some(BitVector { width, parts: build::parts(width, entries)? })
+        build::build(width, entries)
     }
 
     /// Bytes that it takes.
     pub fn memory(&self) -> usize {
-        self.parts.iter().map(Part::memory).sum()
+        self.parts.iter().map(Part::memory).chain(self.crossed.iter().map(|crossed| crossed.memory())).sum()
     }
 
     /// Pieces that a look-up reads, of all parts.
     pub fn pieces(&self) -> usize {
-        self.parts.iter().map(Part::pieces).sum()
+        self.parts.iter().map(Part::pieces).chain(self.crossed.iter().map(|crossed| crossed.pieces())).sum()
     }
 
     /// Parts that entries are divided into.
     pub fn parts(&self) -> usize {
-        self.parts.len()
+        self.parts.len() + usize::from(self.crossed.is_some())
     }
 
     /// The value of the first entry that matches, or [`MISS`].
@@ -87,32 +94,30 @@ impl BitVector {
 
     #[inline(always)]
     fn find<const K: usize>(&self, keys: &[u64], found: &mut [u64; K]) {
-        if let [part] = &self.parts[..] {
-            return part.find(self.width, keys, found);
+        match &self.crossed {
+            Some(crossed) => crossed.find(self.width, keys, found),
+            None => found.fill(MISS),
         }
-        found.fill(MISS);
         for part in &self.parts {
-            let mut of_part = [MISS; K];
-            part.find(self.width, keys, &mut of_part);
-            for (found, of_part) in found.iter_mut().zip(&of_part) {
-                *found = if *of_part as u32 <= *found as u32 { *of_part } else { *found };
-            }
+            part.find(self.width, keys, found);
         }
     }
 
     /// The value of the first entry that matches and has a place behind `after`, or [`MISS`]. Slow.
     pub fn lookup_after(&self, key: &[u64], after: u32) -> u64 {
-        let found = self.parts.iter().map(|part| part.find_after(self.width, key, after));
+        let of_parts = self.parts.iter().map(|part| part.find_after(self.width, key, after));
+        let found = of_parts.chain(self.crossed.iter().map(|crossed| crossed.find_after(self.width, key, after)));
         found.min_by_key(|value| *value as u32).unwrap_or(MISS)
     }
 
     /// Lines that a look-up reads at the most: blocks of pieces, arrays of joins, all of the vectors, and the value.
     pub fn worst_probes(&self) -> u32 {
-        self.parts.iter().map(Part::worst_probes).sum()
+        self.parts.iter().map(Part::worst_probes).chain(self.crossed.iter().map(|crossed| crossed.worst_probes())).sum()
     }
 
     /// Lines that the look-up of a key reads.
     pub fn probes(&self, key: &[u64]) -> u32 {
-        self.parts.iter().map(|part| part.probes(self.width, key)).sum()
+        let of_parts = self.parts.iter().map(|part| part.probes(self.width, key));
+        of_parts.chain(self.crossed.iter().map(|crossed| crossed.probes(self.width, key))).sum()
     }
 }

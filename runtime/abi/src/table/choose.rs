@@ -94,7 +94,6 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::Hash => "hash",
         Kind::Index => "index",
         Kind::Ranges => "ranges",
-        Kind::Tree => "tree",
         Kind::Lpm6 => "lpm6",
     }
 }

@@ -29,6 +29,7 @@ mod lpm;
 mod open;
 mod ranges;
 mod root;
+mod rows;
 pub mod shape;
 mod trie;
 mod tuple_space;
@@ -72,8 +73,6 @@ pub enum Kind {
     Index = 5,
     /// [`Ranges`]
     Ranges = 6,
-    /// Many fields and many entries: a decision tree.
-    Tree = 7,
     /// [`Lpm6`]
     Lpm6 = 8,
 }

@@ -22,7 +22,7 @@ impl Numbers {
 }
 
 /// Structures that take any entries.
-const ANY: [Kind; 3] = [Kind::TupleSpace, Kind::BitVector, Kind::Tree];
+const ANY: [Kind; 2] = [Kind::TupleSpace, Kind::BitVector];
 
 pub(super) fn linear(entries: &[Entry], key: &[u64]) -> u64 {
     let found = entries.iter().filter(|entry| entry.holds(key)).map(|entry| entry.value);
@@ -158,6 +158,60 @@ fn rules_over_five_fields() {
     }
 }
 
+/// Rules that mostly say much about both addresses, some of them crowded.
+fn long_prefixes(numbers: &mut Numbers, n: u64) -> Vec<Entry> {
+    let mut entries = five(numbers, n);
+    for entry in &mut entries {
+        for shift in [0, 32] {
+            let len = numbers.one_of(&[0, 8, 16, 20, 24, 28, 32, 32, 32]);
+            let mask = if len == 0 { 0 } else { u64::from(u32::MAX << (32 - len)) };
+            let address = numbers.one_of(&[0x0a00_0000, 0xc0a8_0000, 0xffff_0000]) | numbers.next() & 0x0000_c3c3;
+            entry.mask[0] = entry.mask[0] & !(0xffff_ffff << shift) | mask << shift;
+            entry.key[0] = entry.key[0] & !(0xffff_ffff << shift) | (address & mask) << shift;
+        }
+    }
+    entries
+}
+
+#[test]
+fn thousands_of_rules_that_say_much_about_two_fields() {
+    let mut numbers = Numbers(31);
+    for n in [2500, 6000] {
+        let entries = long_prefixes(&mut numbers, n);
+        let mut keys = keys_near(&mut numbers, 2, &entries, 500);
+        keys.extend(mixed(&mut numbers, &entries, 500));
+        agree("long prefixes", 2, &entries, &tables(&ANY, 2, &entries), &keys);
+    }
+}
+
+/// What an attacker sends who knows the entries: the fields of several entries in one key, so that each field promises much.
+fn mixed(numbers: &mut Numbers, entries: &[Entry], n: usize) -> Vec<Vec<u64>> {
+    const FIELDS: [[u64; 2]; 5] =
+        [[0xffff_ffff, 0], [0xffff_ffff << 32, 0], [0, 0xffff], [0, 0xffff_0000], [0, 0xff << 32]];
+    let key = |_| {
+        let mut key = vec![0; 2];
+        for field in FIELDS {
+            let from = &entries[numbers.below(entries.len() as u64) as usize];
+            let from = near(numbers, from);
+            key.iter_mut().zip(&from).zip(field).for_each(|((key, from), field)| *key |= from & field);
+        }
+        key
+    };
+    (0..n).map(key).collect()
+}
+
+#[test]
+fn packets_made_of_the_fields_of_many_rules_cost_what_is_said() {
+    let mut numbers = Numbers(41);
+    for n in [50, 400, 3000] {
+        // Masks of all lengths, each with few entries: as many tuples as can be.
+        let entries = five(&mut numbers, n);
+        let keys = mixed(&mut numbers, &entries, 1500);
+        let tables = tables(&ANY, 2, &entries);
+        agree("mixed", 2, &entries, &tables, &keys);
+    }
+}
+
 #[test]
 fn many_small_rule_sets_over_five_fields() {
     let mut numbers = Numbers(77);
@@ -238,11 +292,11 @@ fn ranges_are_their_prefixes_and_survive_encoding() {
         let other = Range { word: 0, shift: 0, width: 64, low: 3, high: u64::MAX };
         let mask = vec![0, 0xff];
         let entry = Entry { mask, key: vec![0, 7], ranges: vec![range(low, high), other], value: 1 };
-        let words: Vec<u64> = encode(Kind::Tree, 2, std::slice::from_ref(&entry))
+        let words: Vec<u64> = encode(Kind::Ranges, 2, std::slice::from_ref(&entry))
             .chunks_exact(8)
             .map(|w| u64::from_le_bytes(w.try_into().expect("eight bytes")))
             .collect();
-        assert_eq!(entry::decode_words(&words), (Kind::Tree as u64, 2, vec![entry.clone()]));
+        assert_eq!(entry::decode_words(&words), (Kind::Ranges as u64, 2, vec![entry.clone()]));
         let spelled = entry.spelled();
         assert_eq!(spelled.len(), entry.spellings());
         for port in [0, 1, 6, 7, 8, 9, 10, 1023, 1024, 65_534, 65_535u64] {

@@ -19,7 +19,8 @@
 
 mod merge;
 
-use super::{BURST, Entry, MAX_WORDS, MISS, Range};
+use super::rows::Rows;
+use super::{BURST, Entry, MAX_WORDS, MISS};
 
 /// Buckets that a look-up visits of one tuple, at the most.
 pub const MAX_PROBES: usize = 4;
@@ -61,9 +62,7 @@ struct Tuple {
 pub struct TupleSpace {
     width: usize,
     tuples: Vec<Tuple>,
-    /// For each entry its mask, its key, where its ranges start, how many they are, and its value.
-    rows: Vec<u64>,
-    ranges: Vec<Range>,
+    rows: Rows,
 }
 
 impl TupleSpace {
@@ -73,24 +72,14 @@ impl TupleSpace {
         sorted.sort_by_key(|entry| entry.value & 0xffff_ffff);
         let mut seen = std::collections::HashSet::new();
         sorted.retain(|entry| seen.insert((&entry.mask, &entry.key, &entry.ranges)));
-        let mut space = TupleSpace { width, tuples: Vec::new(), rows: Vec::new(), ranges: Vec::new() };
+        let mut space = TupleSpace { width, tuples: Vec::new(), rows: Rows::new(width) };
         for group in merge::merge(&sorted) {
-            let from = space.rows.len() / space.stride();
-            for entry in &group.entries {
-                space.rows.extend(entry.mask.iter().chain(&entry.key));
-                space.rows.push((space.ranges.len() as u64) << 32 | entry.ranges.len() as u64);
-                space.rows.push(entry.value);
-                space.ranges.extend(&entry.ranges);
-            }
+            let from = space.rows.len();
+            group.entries.iter().for_each(|entry| space.rows.push(entry));
             space.tuples.push(Tuple::new(group.mask, &group.entries, from, seed));
         }
         space.tuples.sort_by_key(|tuple| tuple.first);
         space
-    }
-
-    /// Words of a row.
-    fn stride(&self) -> usize {
-        2 * self.width + 2
     }
 
     /// Tuples, after merging.
@@ -102,7 +91,7 @@ impl TupleSpace {
     pub fn memory(&self) -> usize {
         let tuple = |t: &Tuple| size_of::<Bucket>() * t.buckets.len() + size_of::<Tuple>() + 8 * t.mask.len();
         let tuples: usize = self.tuples.iter().map(tuple).sum();
-        tuples + 8 * self.rows.len() + size_of::<Range>() * self.ranges.len()
+        tuples + self.rows.memory()
     }
 
     /// Lines that a look-up reads at the most: of each tuple all buckets that a key may lie in, and as many entries as may have
@@ -127,7 +116,7 @@ impl TupleSpace {
                 let mut lanes = bucket.lanes(tag);
                 while lanes != 0 && found == MISS {
                     read += 1;
-                    found = self.row(bucket.entry(lanes), key);
+                    found = self.rows.get(bucket.entry(lanes), key);
                     lanes &= lanes - 1;
                 }
                 left = if bucket.overflows == 0 { 0 } else { left - 1 };
@@ -147,7 +136,7 @@ impl TupleSpace {
                 let bucket = &tuple.buckets[(hash as usize + step) & (tuple.buckets.len() - 1)];
                 let mut lanes = bucket.lanes(tag(hash));
                 while lanes != 0 {
-                    let found = self.row(bucket.entry(lanes), key);
+                    let found = self.rows.get(bucket.entry(lanes), key);
                     best = if found as u32 > after { first(best, found) } else { best };
                     lanes &= lanes - 1;
                 }
@@ -247,7 +236,7 @@ impl TupleSpace {
             let Some(bucket) = tuple.buckets.get((hash as usize + step) & last) else { return MISS };
             let mut lanes = bucket.lanes(tag);
             while lanes != 0 {
-                let found = self.row(bucket.entry(lanes), key);
+                let found = self.rows.get(bucket.entry(lanes), key);
                 if found != MISS {
                     return found;
                 }
@@ -258,28 +247,6 @@ impl TupleSpace {
             }
         }
         MISS
-    }
-
-    /// The value of an entry, if it matches.
-    #[inline(always)]
-    fn row(&self, entry: usize, key: &[u64]) -> u64 {
-        let stride = self.stride();
-        let Some(row) = self.rows.get(entry * stride..(entry + 1) * stride) else { return MISS };
-        let (mask, row) = row.split_at(self.width);
-        let (want, rest) = row.split_at(self.width);
-        let differ = key.iter().zip(mask).zip(want).fold(0, |differ, ((k, m), w)| differ | (k & m ^ w));
-        let [ranges, value] = rest[..] else { return MISS };
-        if differ != 0 {
-            return MISS;
-        }
-        if ranges as u32 != 0 {
-            let start = (ranges >> 32) as usize;
-            let ranges = self.ranges.get(start..start + ranges as u32 as usize).unwrap_or(&[]);
-            if !ranges.iter().all(|range| range.holds(key)) {
-                return MISS;
-            }
-        }
-        value
     }
 }
 

@@ -2,7 +2,9 @@
 //! out.
 
 use super::super::{Entry, MISS};
+use super::BitVector;
 use super::classes::Classes;
+use super::crossed::Crossed;
 use super::cut::{Cut, cuts, richest, spell_others};
 use super::part::{BLOCKS, FEW_WORDS, Join, Left, PAIRS, Part, Piece};
 use super::piece::piece;
@@ -11,16 +13,25 @@ use super::piece::piece;
 const MAX_PAIRS: usize = 1 << 19;
 /// Words that are compared to build one: some hundredths of a second.
 const MAX_WORK: usize = 1 << 23;
+/// Words of the vectors that a join may lead to.
+const MAX_ROWS: usize = 1 << 19;
 /// Pairs of classes that a join of a chain may have.
 const MAX_CHAIN: usize = 1 << 18;
+/// Entries that are no part of their own.
+const SMALL_PART: usize = 192;
 /// Entries that are not divided.
-const UNDIVIDED: usize = 2048;
+pub(super) const UNDIVIDED: usize = 2048;
 
-pub(super) fn parts(width: usize, entries: &[Entry]) -> Option<Vec<Part>> {
+pub(super) fn build(width: usize, entries: &[Entry]) -> Option<BitVector> {
     let mut sorted: Vec<&Entry> = entries.iter().collect();
     sorted.sort_by_key(|entry| entry.value & 0xffff_ffff);
     let cuts = cuts(width, &sorted)?;
-    divide(&cuts, sorted).iter().map(|entries| part(&cuts, entries)).collect()
+    let crossed = match richest(&cuts, &sorted) {
+        [Some(a), Some(b)] if sorted.len() > UNDIVIDED => Crossed::take(width, [a, b], &mut sorted),
+        _ => None,
+    };
+    let parts = divide(&cuts, sorted).iter().map(|entries| part(&cuts, entries)).collect::<Option<_>>()?;
+    Some(BitVector { width, parts, crossed: crossed.map(Box::new) })
 }
 
 /// The entries by what they say much about: neither of the two richest fields, one, the other, or both.
@@ -34,7 +45,14 @@ pub(super) fn divide<'a>(cuts: &[Cut], entries: Vec<&'a Entry>) -> Vec<Vec<&'a E
         let says = |cut: &Option<Cut>| cut.is_some_and(|cut| cut.want(entry).is_narrow(&cut));
         divided[usize::from(says(&rich[0])) | usize::from(says(&rich[1])) << 1].push(entry);
     }
-    let mut divided: Vec<Vec<&Entry>> = divided.into_iter().filter(|entries| !entries.is_empty()).collect();
+    // A part costs more than the promises of a few entries.
+    let mut divided: Vec<Vec<&Entry>> = divided.into_iter().collect();
+    divided.sort_by_key(Vec::len);
+    while divided.len() > 1 && divided[0].len() < SMALL_PART {
+        let few = divided.remove(0);
+        divided[0].extend(few);
+        divided[0].sort_by_key(|entry| entry.value as u32);
+    }
     divided.sort_by_key(|entries| entries[0].value as u32);
     divided
 }
@@ -49,6 +67,7 @@ fn part(cuts: &[Cut], entries: &[&Entry]) -> Option<Part> {
     let mut part = Part { words, ..Part::default() };
     part.summary = if words <= FEW_WORDS { 0 } else { words.div_ceil(64) };
     part.values = spelled.iter().map(|entry| entry.value).collect();
+    part.firsts = part.values.iter().step_by(64).map(|value| *value as u32).collect();
     let mut found: Vec<Option<Classes>> = Vec::new();
     for cut in cuts {
         let (piece, classes) = piece(*cut, &spelled, words, &mut part.blocks)?;
@@ -60,7 +79,7 @@ fn part(cuts: &[Cut], entries: &[&Entry]) -> Option<Part> {
     }
     // Small tables are a chain.
     if chain(&mut part, &mut found).is_none() {
-        join(&mut part, &mut found)?;
+        join(&mut part, &mut found);
     }
     // Windows must not end before their size.
     let last = part.pieces.iter().map(|piece| piece.start).max().unwrap_or(0);
@@ -146,12 +165,22 @@ pub(super) fn next_join(classes: &[Option<usize>], words: usize) -> Option<(usiz
 }
 
 /// Joins classes by arrays, the smallest first.
-fn join(part: &mut Part, found: &mut [Option<Classes>]) -> Option<()> {
+fn join(part: &mut Part, found: &mut [Option<Classes>]) {
+    // What takes part no longer: there would be more classes than numbers, or more vectors than caches hold.
+    let mut full = vec![false; found.len()];
     loop {
-        let classes: Vec<Option<usize>> = found.iter().map(|classes| classes.as_ref().map(Classes::len)).collect();
-        let Some((pairs, a, b)) = next_join(&classes, part.words) else { return Some(()) };
-        let (Some(one), Some(other)) = (found[a].take(), found[b].take()) else { return Some(()) };
-        part.joins.push(Join { a, b, stride: other.len(), start: part.pairs.len(), len: pairs });
-        found[a] = Some(joined(&one, &other, &mut part.pairs)?);
+        let count = |(classes, full): (&Option<Classes>, &bool)| classes.as_ref().filter(|_| !full).map(Classes::len);
+        let classes: Vec<Option<usize>> = found.iter().zip(&full).map(count).collect();
+        let Some((pairs, a, b)) = next_join(&classes, part.words) else { return };
+        let (Some(one), Some(other)) = (&found[a], &found[b]) else { return };
+        let start = part.pairs.len();
+        let both = joined(one, other, &mut part.pairs).filter(|both| both.len() * part.words <= MAX_ROWS);
+        let Some(both) = both else {
+            part.pairs.truncate(start);
+            full[a] = true;
+            continue;
+        };
+        part.joins.push(Join { a, b, stride: other.len(), start, len: pairs });
+        (found[a], found[b]) = (Some(both), None);
     }
 }

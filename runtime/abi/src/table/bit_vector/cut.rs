@@ -53,6 +53,13 @@ impl Want {
         let free = cut.ones() & !self.mask;
         (self.high - self.low).min(free) < 1 << cut.width.div_ceil(2)
     }
+
+    /// The values that are wanted, if they are an interval.
+    pub(super) fn interval(&self, cut: &Cut) -> Option<(u64, u64)> {
+        let free = cut.ones() & !self.mask;
+        let (low, high) = (self.key.max(self.low), (self.key | free).min(self.high));
+        (free & free.wrapping_add(1) == 0 && low <= high).then_some((low, high))
+    }
 }
 
 /// The two pieces of which entries want the most different things.

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use super::super::Entry;
-use super::build::{divide, next_join};
-use super::cut::{Cut, cuts};
+use super::build::{UNDIVIDED, divide, next_join};
+use super::crossed::{FEW, MAX_LIST};
+use super::cut::{Cut, cuts, richest};
 use super::part::FEW_WORDS;
 
 /// Predicted of a look-up and of the memory.
@@ -28,6 +29,11 @@ pub(in super::super) fn estimate(width: usize, entries: &[Entry]) -> Option<Esti
     sorted.sort_by_key(|entry| entry.value & 0xffff_ffff);
     let cuts = cuts(width, &sorted)?;
     let mut all = Estimate::default();
+    if let [Some(a), Some(b)] = richest(&cuts, &sorted)
+        && sorted.len() > UNDIVIDED
+    {
+        all.cross(&[a, b], &mut sorted);
+    }
     for part in divide(&cuts, sorted) {
         all.add(&cuts, &part);
     }
@@ -35,8 +41,23 @@ pub(in super::super) fn estimate(width: usize, entries: &[Entry]) -> Option<Esti
 }
 
 impl Estimate {
+    /// What is crossed, if it is enough: nearly all that says much about both fields.
+    fn cross(&mut self, rich: &[Cut; 2], entries: &mut Vec<&Entry>) {
+        let says = |entry: &&Entry| rich.iter().all(|cut| cut.want(entry).is_narrow(cut));
+        let (taken, mut left): (Vec<&Entry>, Vec<&Entry>) = entries.iter().partition(|entry| says(entry));
+        if taken.len() < FEW {
+            return;
+        }
+        left.extend(taken.iter().step_by(8));
+        self.loads += 3 + rich.iter().map(|cut| cut.width.div_ceil(8) as usize).sum::<usize>();
+        self.probes += self.loads + MAX_LIST;
+        self.wrong += 1.0;
+        self.memory += taken.len() * (1024 + 16 * 16 + 64);
+        *entries = left;
+    }
+
     fn add(&mut self, cuts: &[Cut], entries: &[&Entry]) {
-        let words = entries.len().div_ceil(64);
+        let (loads, words) = (self.loads, entries.len().div_ceil(64));
         let summary = if words <= FEW_WORDS { 0 } else { words.div_ceil(64) };
         let mut classes: Vec<Option<usize>> = Vec::new();
         for cut in cuts {
@@ -57,7 +78,7 @@ impl Estimate {
         }
         let left: Vec<usize> = classes.into_iter().flatten().collect();
         self.memory += 8 * entries.len() + 8 * (summary + words) * left.iter().sum::<usize>();
-        self.probes += self.loads + 1;
+        self.probes += self.loads - loads + 1;
         if left.len() > 1 {
             self.vectors += left.len();
             self.probes += left.len() * (summary + words);

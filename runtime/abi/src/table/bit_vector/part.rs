@@ -7,6 +7,8 @@ const FEW_PIECES: usize = 8;
 /// Blocks and pairs of small tables are looked up in windows of this size, which must not end before it.
 pub(super) const BLOCKS: usize = 128;
 pub(super) const PAIRS: usize = 1 << 14;
+/// Vectors that are mostly left to be joined at the most.
+const FEW_LEFT: usize = 8;
 /// Vectors of so many words have no summary.
 pub(super) const FEW_WORDS: usize = 4;
 
@@ -29,6 +31,8 @@ pub(super) struct Part {
     pub words: usize,
     /// Values by place in the vectors.
     pub values: Vec<u64>,
+    /// The place of the first entry of each word.
+    pub firsts: Vec<u32>,
     /// If one class is left, values by class.
     pub answers: Vec<u64>,
 }
@@ -103,10 +107,10 @@ impl Part {
         let mut read = self.fixed_probes();
         for group in 0..self.summary {
             read += self.left.len();
-            let mut candidates = self.all(&classes, group);
+            let mut candidates = self.all(&classes, 0, group);
             while candidates != 0 {
                 read += self.left.len();
-                if self.all(&classes, self.summary + group * 64 + candidates.trailing_zeros() as usize) != 0 {
+                if self.all(&classes, 0, self.summary + group * 64 + candidates.trailing_zeros() as usize) != 0 {
                     // Summaries are read to the end before.
                     return (read + self.left.len() * (self.summary - 1 - group)) as u32;
                 }
@@ -116,6 +120,7 @@ impl Part {
         read as u32
     }
 
+    /// Looks keys up, and keeps what it finds where that comes before what is there.
     #[inline(always)]
     pub(super) fn find<const K: usize>(&self, width: usize, keys: &[u64], found: &mut [u64; K]) {
         // Few pieces, as of addresses and ports, are worth a smaller frame.
@@ -137,11 +142,13 @@ impl Part {
         if let [left] = self.left[..] {
             let Some(classes) = classes.get(left.at) else { return };
             let answers = &self.answers[..];
-            each(found, classes, |found, class| *found = answers.get(usize::from(*class)).copied().unwrap_or(MISS));
+            each(found, classes, |found, class| {
+                *found = first(*found, answers.get(usize::from(*class)).copied().unwrap_or(MISS));
+            });
             return;
         }
         match self.words {
-            0 => found.fill(MISS),
+            0 => {}
             1 => self.first::<K, 1>(classes, found),
             2 => self.first::<K, 2>(classes, found),
             3 | 4 => self.first::<K, 4>(classes, found),
@@ -157,13 +164,7 @@ impl Part {
         for (at, piece) in self.pieces.iter().enumerate() {
             if of != piece.word {
                 of = piece.word;
-                match width {
-                    1 => column_of::<K, 1>(keys, of, &mut column),
-                    2 => column_of::<K, 2>(keys, of, &mut column),
-                    3 => column_of::<K, 3>(keys, of, &mut column),
-                    4 => column_of::<K, 4>(keys, of, &mut column),
-                    _ => column.iter_mut().zip(keys.chunks_exact(width)).for_each(|(word, key)| *word = key[of]),
-                }
+                column_of_key(width, keys, of, &mut column);
             }
             let (before, own) = classes.split_at_mut(at);
             let Some(own) = own.first_mut() else { return };
@@ -208,7 +209,7 @@ impl Part {
             for (at, word) in all.iter().enumerate().rev() {
                 place = if *word == 0 { place } else { at * 64 + word.trailing_zeros() as usize };
             }
-            *found = self.values.get(place).copied().unwrap_or(MISS);
+            *found = first(*found, self.values.get(place).copied().unwrap_or(MISS));
         }
     }
 
@@ -240,23 +241,44 @@ impl Part {
             }
         }
         for (key, found) in found.iter_mut().enumerate() {
+            let may_be_first = self.firsts.get(at[key]).is_some_and(|first| *first <= *found as u32);
+            if candidates[key] == 0 || !may_be_first {
+                continue;
+            }
             let place = at[key] * 64 + words[key].trailing_zeros() as usize;
-            *found = if candidates[key] == 0 {
-                MISS
-            } else if words[key] == 0 {
-                self.from(&one(classes, key), 64 * (at[key] + 1))
-            } else {
-                self.values.get(place).copied().unwrap_or(MISS)
+            let own = match words[key] {
+                0 => self.first_from(classes, key, 64 * (at[key] + 1), *found as u32),
+                _ => self.values.get(place).copied().unwrap_or(MISS),
             };
+            *found = first(*found, own);
         }
     }
 
-    /// The first entry from a place in the vectors on.
+    /// The first entry of a key of a burst, from a place in the vectors on; none that surely comes behind another place.
     #[inline(never)]
-    fn from(&self, classes: &[[u16; 1]; MAX_PIECES], start: usize) -> u64 {
+    fn first_from<const K: usize>(&self, classes: &[[u16; K]], key: usize, start: usize, before: u32) -> u64 {
+        let stride = self.summary + self.words;
+        let mut few: [&[u64]; FEW_LEFT] = [&[]; FEW_LEFT];
+        if self.left.len() > FEW_LEFT {
+            return self.first_by(start, before, |at| self.all(classes, key, at));
+        }
+        for (row, left) in few.iter_mut().zip(&self.left) {
+            let class = classes.get(left.at).and_then(|classes| classes.get(key)).copied().unwrap_or(0);
+            let start = left.start + usize::from(class) * stride;
+            *row = self.rows.get(start..start + stride).unwrap_or(&[]);
+        }
+        let rows = &few[..self.left.len()];
+        self.first_by(start, before, |at| {
+            rows.iter().fold(u64::MAX, |all, row| all & row.get(at).copied().unwrap_or(0))
+        })
+    }
+
+    /// The same, by what all rows have in common at a place.
+    #[inline(always)]
+    fn first_by(&self, start: usize, before: u32, all: impl Fn(usize) -> u64) -> u64 {
         let (first, skip) = (start / 64, u64::MAX << (start % 64));
         let found_in = |word: usize| {
-            let found = self.all(classes, self.summary + word) & if word == first { skip } else { u64::MAX };
+            let found = all(self.summary + word) & if word == first { skip } else { u64::MAX };
             let place = word * 64 + found.trailing_zeros() as usize;
             (found != 0).then(|| self.values.get(place).copied().unwrap_or(MISS))
         };
@@ -265,9 +287,13 @@ impl Part {
         }
         for group in first / 64..self.summary {
             let of_group = if group == first / 64 { u64::MAX << (first % 64) } else { u64::MAX };
-            let mut candidates = self.all(classes, group) & of_group;
+            let mut candidates = all(group) & of_group;
             while candidates != 0 {
-                if let Some(found) = found_in(group * 64 + candidates.trailing_zeros() as usize) {
+                let word = group * 64 + candidates.trailing_zeros() as usize;
+                if self.firsts.get(word).is_none_or(|first| *first > before) {
+                    return MISS;
+                }
+                if let Some(found) = found_in(word) {
                     return found;
                 }
                 candidates &= candidates - 1;
@@ -278,7 +304,7 @@ impl Part {
 
     pub(super) fn find_after(&self, width: usize, key: &[u64], after: u32) -> u64 {
         let start = self.values.partition_point(|value| *value as u32 <= after);
-        self.from(&self.classes_of(width, key), start)
+        self.first_from(&self.classes_of(width, key), 0, start, u32::MAX)
     }
 
     fn classes_of(&self, width: usize, key: &[u64]) -> [[u16; 1]; MAX_PIECES] {
@@ -287,27 +313,22 @@ impl Part {
         classes
     }
 
-    /// What rows of all that is left have in common.
-    fn all(&self, classes: &[[u16; 1]; MAX_PIECES], at: usize) -> u64 {
+    /// What rows of all that is left have in common, for one key of a burst.
+    #[inline(always)]
+    fn all<const K: usize>(&self, classes: &[[u16; K]], key: usize, at: usize) -> u64 {
         let row = |left: &Left| {
-            let class = classes.get(left.at).map_or(0, |class| usize::from(class[0]));
-            self.rows.get(left.start + class * (self.summary + self.words) + at).copied().unwrap_or(0)
+            let class = classes.get(left.at).and_then(|classes| classes.get(key)).copied().unwrap_or(0);
+            let row = left.start + usize::from(class) * (self.summary + self.words);
+            self.rows.get(row + at).copied().unwrap_or(0)
         };
         self.left.iter().fold(u64::MAX, |all, left| all & row(left))
     }
 }
 
-/// The classes of one key of a burst.
-fn one<const K: usize>(classes: &[[u16; K]], key: usize) -> [[u16; 1]; MAX_PIECES] {
-    let mut own = [[0; 1]; MAX_PIECES];
-    own.iter_mut().zip(classes).for_each(|(own, class)| *own = [class.get(key).copied().unwrap_or(0)]);
-    own
-}
-
 impl Piece {
     /// Goes down the levels for each key, and does something with the class.
     #[inline(always)]
-    fn find<const K: usize>(
+    pub(super) fn find<const K: usize>(
         &self,
         blocks: &[[u16; 256]],
         words: &[u64; K],
@@ -369,6 +390,17 @@ impl Join {
 
 /// One word of each key.
 #[inline(always)]
+pub(super) fn column_of_key<const K: usize>(width: usize, keys: &[u64], of: usize, column: &mut [u64; K]) {
+    match width {
+        1 => column_of::<K, 1>(keys, of, column),
+        2 => column_of::<K, 2>(keys, of, column),
+        3 => column_of::<K, 3>(keys, of, column),
+        4 => column_of::<K, 4>(keys, of, column),
+        _ => column.iter_mut().zip(keys.chunks_exact(width)).for_each(|(word, key)| *word = key[of]),
+    }
+}
+
+#[inline(always)]
 fn column_of<const K: usize, const W: usize>(keys: &[u64], of: usize, column: &mut [u64; K]) {
     let (keys, _) = keys.as_chunks::<W>();
     let Some(keys) = keys.first_chunk::<K>() else { return };
@@ -379,9 +411,15 @@ fn column_of<const K: usize, const W: usize>(keys: &[u64], of: usize, column: &m
     }
 }
 
+/// The value whose entry comes first.
+#[inline(always)]
+fn first(a: u64, b: u64) -> u64 {
+    if (b as u32) < a as u32 { b } else { a }
+}
+
 /// Does the same for each of a burst, four at a time so that the loop itself costs little.
 #[inline(always)]
-fn each<A, B, const K: usize>(to: &mut [A; K], of: &[B; K], mut step: impl FnMut(&mut A, &B)) {
+pub(super) fn each<A, B, const K: usize>(to: &mut [A; K], of: &[B; K], mut step: impl FnMut(&mut A, &B)) {
     let (to, to_rest) = to.as_chunks_mut::<4>();
     let (of, of_rest) = of.as_chunks::<4>();
     for ([a, b, c, d], [w, x, y, z]) in to.iter_mut().zip(of) {

@@ -31,10 +31,22 @@ pub(super) fn piece(
     };
     let mut classes = Classes::new(words);
     let turns = turns(cut, &wants, &mut classes)?;
-    let mut trie = Trie { turns, uniform: vec![false; classes.len()], own: Vec::new(), known: HashMap::new() };
+    let (piece, numbers) = trie(cut, turns, classes.len(), blocks)?;
+    Some((piece, classes.renumbered(&numbers)))
+}
+
+/// The piece that finds the class of a value from where classes begin, its blocks behind those that are there, and the numbers
+/// that classes have there. Nothing if there would be too many blocks.
+pub(super) fn trie(
+    cut: Cut,
+    turns: Vec<(u64, u16)>,
+    classes: usize,
+    blocks: &mut Vec<[u16; 256]>,
+) -> Option<(Piece, Vec<u16>)> {
+    let mut trie = Trie { turns, uniform: vec![false; classes], own: Vec::new(), known: HashMap::new() };
     let levels = cut.width.div_ceil(8);
     trie.find_uniform(levels - 1, 0, 0..trie.turns.len());
-    let classes = trie.number_uniform(&classes);
+    let numbers = trie.number_uniform();
     let top = trie.block(levels - 1, 0, 0..trie.turns.len())?;
     let piece = Piece {
         word: cut.word,
@@ -47,7 +59,7 @@ pub(super) fn piece(
         join: None,
     };
     blocks.append(&mut trie.own);
-    Some((piece, classes))
+    Some((piece, numbers))
 }
 
 /// Where classes begin, lowest value first.
@@ -128,7 +140,8 @@ struct Trie {
     /// Classes that cover all below a node above the last level.
     uniform: Vec<bool>,
     own: Vec<[u16; 256]>,
-    known: HashMap<[u16; 256], u16>,
+    /// Numbers of blocks by their hash.
+    known: HashMap<u64, Vec<u16>>,
 }
 
 impl Trie {
@@ -170,15 +183,15 @@ impl Trie {
     }
 
     /// Gives uniform classes the lowest numbers, and blocks that lead to themselves.
-    fn number_uniform(&mut self, classes: &Classes) -> Classes {
-        let mut order: Vec<u16> = (0..classes.len() as u16).collect();
+    fn number_uniform(&mut self) -> Vec<u16> {
+        let mut order: Vec<u16> = (0..self.uniform.len()).map(|class| class as u16).collect();
         order.sort_by_key(|class| !self.uniform[usize::from(*class)]);
         let mut new = vec![0; order.len()];
         order.iter().enumerate().for_each(|(to, from)| new[usize::from(*from)] = to as u16);
         self.turns.iter_mut().for_each(|(_, class)| *class = new[usize::from(*class)]);
         let blocks = self.uniform.iter().filter(|uniform| **uniform).count();
         self.own.extend((0..blocks).map(|class| [class as u16; 256]));
-        classes.renumbered(&new)
+        new
     }
 
     fn block(&mut self, level: u32, base: u64, within: std::ops::Range<usize>) -> Option<u16> {
@@ -188,12 +201,14 @@ impl Trie {
         {
             *place = if within.len() == 1 { self.turns[within.start].1 } else { self.block(level - 1, base, within)? };
         }
-        if let Some(known) = self.known.get(&block) {
+        let step = |hash: u64, way: &u16| (hash.rotate_left(5) ^ u64::from(*way)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let same = self.known.entry(block.iter().fold(0, step)).or_default();
+        if let Some(known) = same.iter().find(|known| self.own[usize::from(**known)] == block) {
             return Some(*known);
         }
         let number = u16::try_from(self.own.len()).ok()?;
+        same.push(number);
         self.own.push(block);
-        self.known.insert(block, number);
         Some(number)
     }
 }
