@@ -14,6 +14,9 @@ use super::spec::{Entry, TableError};
 use super::{StoreKind, Tables, Writer, lock};
 use crate::sync::Ordering;
 
+/// Roots that wait to be freed until others than who changes a single entry do it.
+const RETIRED: usize = 256;
+
 /// Changes that are seen at once.
 pub struct Batch<'t> {
     tables: &'t Tables,
@@ -207,6 +210,10 @@ impl<'t> Batch<'t> {
             self.tables.wake(editor);
         }
         self.tables.publish(&mut self.writer, version, published);
+        // One change leaves little; who builds tables anew frees it.
+        if !alone || self.writer.retired.len() > RETIRED {
+            self.tables.reclaim(&mut self.writer);
+        }
     }
 }
 

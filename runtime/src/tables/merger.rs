@@ -27,8 +27,13 @@ struct State {
 }
 
 impl Merger {
-    /// There is work. Whether there is a thread that will do it.
-    pub fn wake(&self, tables: &Weak<Tables>, urgent: bool) -> bool {
+    /// Whether there is work and no thread that will do it.
+    pub fn is_needed(&self) -> bool {
+        lock(&self.state.0).work && lock(&self.thread).is_none()
+    }
+
+    /// There is work: for a thread, if one can be had.
+    pub fn wake(&self, tables: &Weak<Tables>, urgent: bool) {
         let mut thread = lock(&self.thread);
         if thread.is_none() {
             let (state, tables) = (self.state.clone(), tables.clone());
@@ -41,7 +46,6 @@ impl Merger {
             state.urgent |= urgent;
             bell.notify_one();
         }
-        thread.is_some()
     }
 }
 

@@ -361,6 +361,9 @@ impl Tables {
                 _ => {}
             }
         }
+        if self.merger.is_needed() {
+            self.merge();
+        }
         if let Ok(mut writer) = self.writer.try_lock() {
             self.reclaim(&mut writer);
         }
@@ -392,21 +395,26 @@ impl Tables {
     /// Makes a version known, with a root in which these tables are new, if any are.
     fn publish(&self, writer: &mut Writer, version: u64, changed: Vec<(usize, Open)>) {
         if !changed.is_empty() {
-            let mut root = lock(&self.root);
-            let mut tables = root.tables.clone();
+            let mut tables = self.root().tables.clone();
             for (number, open) in changed {
                 tables[number] = Arc::new(Table::Open(open));
             }
-            writer.retired.push(std::mem::replace(&mut *root, Arc::new(Root { version, tables })));
+            let root = Arc::new(Root { version, tables });
+            writer.retired.push(std::mem::replace(&mut *lock(&self.root), root));
             self.root_version.store(version, Ordering::Release);
         }
         self.version.store(version, Ordering::Release);
-        self.reclaim(writer);
+        self.release(writer);
     }
 
-    /// Frees what no worker reads any more.
+    /// Frees what no worker reads any more, which may take a while.
     fn reclaim(&self, writer: &mut Writer) {
         writer.retired.retain(|root| Arc::strong_count(root) > 1);
+        self.release(writer);
+    }
+
+    /// Lets memory of tables be used again that no worker reads any more.
+    fn release(&self, writer: &mut Writer) {
         let seen = lock(&self.readers).all_have(self.version());
         writer.editors.iter_mut().flatten().for_each(|editor| editor.release(seen));
     }
@@ -430,6 +438,9 @@ impl Tables {
             let open = editor.open();
             self.wake(editor);
             self.publish(&mut writer, self.version() + 1, vec![(number, open)]);
+            let retired = writer.retired.extract_if(.., |root| Arc::strong_count(root) == 1).collect::<Vec<_>>();
+            drop(writer);
+            drop(retired); // this is what takes time
         }
     }
 }

@@ -10,7 +10,7 @@ use pipec_abi::Ctx;
 use pipec_abi::table::{EntryCounter, Root};
 
 use super::{Tables, lock};
-use crate::sync::{AtomicU64, Ordering, Padded, fence};
+use crate::sync::{AtomicU64, Ordering, Padded, fence, try_lock};
 
 /// A worker that is in no burst.
 const RESTS: u64 = u64::MAX;
@@ -56,12 +56,24 @@ impl Reader {
 
     #[cold]
     fn come(&mut self, ctx: &mut Ctx) {
-        self.version = self.tables.version();
-        self.seen.0.store(self.version, Ordering::Release);
-        // If it rested: whoever frees sees that it does not, or it sees what was done before that.
-        fence(Ordering::SeqCst);
-        if self.tables.root_version.load(Ordering::Acquire) != self.root_version {
+        let version = self.tables.version();
+        if self.version == RESTS {
+            self.seen.0.store(version, Ordering::Release);
+            // Whoever frees sees that this worker rests no more, or this worker sees what was done before.
+            fence(Ordering::SeqCst);
             let root = self.tables.root();
+            self.take(ctx, root);
+        } else if self.tables.root_version.load(Ordering::Acquire) != self.root_version {
+            // Where a root is just being put in its place, the old one does for another burst.
+            let Some(root) = try_lock(&self.tables.root).map(|root| root.clone()) else { return };
+            self.take(ctx, root);
+        }
+        self.seen.0.store(version, Ordering::Release);
+        self.version = version;
+    }
+
+    fn take(&mut self, ctx: &mut Ctx, root: Arc<Root>) {
+        if root.version != self.root_version {
             self.root_version = root.version;
             ctx.set_root(root);
         }

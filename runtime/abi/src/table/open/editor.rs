@@ -279,10 +279,10 @@ impl Editor {
         }
     }
 
-    /// Builds all anew, at once, if so much has changed that it cannot wait: more while somebody builds already.
+    /// Builds all anew, at once, if nobody builds for so long that what lies above makes look-ups slow.
     fn rebuild_if_full(&mut self) {
         if let Kind::Layers(stack, ids) = &mut self.kind
-            && stack.load() >= if stack.is_building() { 4 * OVERLAY } else { OVERLAY }
+            && stack.load() >= 16 * OVERLAY
         {
             let seed = stack.seed();
             *stack = Stack::new(Layers::new(&self.shape, ids.values().cloned().collect(), seed), seed);

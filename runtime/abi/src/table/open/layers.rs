@@ -14,7 +14,7 @@ use super::super::shape::Slot;
 use super::super::{Costs, Entry, MISS, Range, Table, TupleSpace, one_by_one, prefixes};
 use super::{KeyMatch, OpenEntry, Shape, ones};
 
-/// Entries that lie above what was built, at the most.
+/// Changes above what was built that are enough to build anew.
 pub const OVERLAY: usize = 256;
 /// The newest entries, which are made anew with every change, at the most.
 const NEWEST: usize = 16;
@@ -41,6 +41,8 @@ impl Placed {
 pub struct Layer {
     pub(super) placed: Vec<Arc<Placed>>,
     pub(super) find: Table,
+    /// Where the entry of a row is.
+    at: HashMap<u32, u32>,
     /// Rows of entries that want the same as another of another priority: structures may keep only the first.
     twice: HashSet<u32>,
     /// The building it is the end of.
@@ -66,6 +68,7 @@ impl Layer {
         let kind = |entries: &[Entry], width| choose(width, entries, &Costs::default()).kind;
         let mut layer =
             Layer::of(shape, placed, |entries, width| Table::new(kind(entries, width) as u64, width, entries, seed));
+        layer.at = layer.placed.iter().enumerate().map(|(at, placed)| (placed.row, at as u32)).collect();
         let mut known: HashMap<&[KeyMatch], u32> = HashMap::new();
         for placed in &layer.placed {
             if let Some(other) = known.insert(&placed.entry.key, placed.row) {
@@ -86,7 +89,7 @@ impl Layer {
         let valued = |at: usize, entry: &Entry| Entry { value: at as u64, ..entry.clone() };
         let entries = all.flat_map(|(at, placed)| placed.spelled.iter().map(move |entry| valued(at, entry)));
         let entries: Vec<Entry> = entries.collect();
-        Layer { find: build(&entries, shape.words()), placed, twice: HashSet::new(), building: 0 }
+        Layer { find: build(&entries, shape.words()), placed, at: HashMap::new(), twice: HashSet::new(), building: 0 }
     }
 
     /// Whether the structure knows only the first entry that wants a key.
@@ -197,8 +200,6 @@ impl Layers {
 #[derive(Debug)]
 pub struct Stack {
     pub layers: Layers,
-    /// Where the main has the entry of a row.
-    at: HashMap<u32, u32>,
     dead: usize,
     /// Rows that have died since somebody began to build a new main.
     died: Option<Vec<u32>>,
@@ -222,8 +223,7 @@ impl Task {
 
 impl Stack {
     pub fn new(layers: Layers, seed: u64) -> Stack {
-        let at = layers.main.placed.iter().enumerate().map(|(at, placed)| (placed.row, at as u32)).collect();
-        Stack { layers, at, dead: 0, died: None, seed }
+        Stack { layers, dead: 0, died: None, seed }
     }
 
     /// Makes changes: what has gone by its row, what has come. The layers that show them, unless there is no room above.
@@ -236,7 +236,7 @@ impl Stack {
             if let Some(died) = &mut self.died {
                 died.push(*row);
             }
-            match self.at.remove(row) {
+            match self.layers.main.at.get(row).copied().filter(|at| !self.layers.is_dead(*at as usize)) {
                 Some(at) => {
                     dead.resize(self.layers.main.placed.len().div_ceil(64), 0);
                     dead[at as usize / 64] |= 1 << (at % 64);
@@ -284,8 +284,8 @@ impl Stack {
     pub fn begin(&mut self) -> Task {
         self.died = Some(Vec::new());
         self.seed();
-        let alive = self.layers.main.placed.iter().filter(|placed| self.at.contains_key(&placed.row));
-        let placed = alive.chain(self.above()).cloned().collect();
+        let alive = self.layers.main.placed.iter().enumerate().filter(|(at, _)| !self.layers.is_dead(*at));
+        let placed = alive.map(|(_, placed)| placed).chain(self.above()).cloned().collect();
         Task { shape: self.layers.shape.clone(), placed, seed: self.seed }
     }
 
@@ -300,15 +300,14 @@ impl Stack {
             return; // something else was built meanwhile
         }
         let shape = self.layers.shape.clone();
-        let mut at: HashMap<u32, u32> =
-            main.placed.iter().enumerate().map(|(k, placed)| (placed.row, k as u32)).collect();
-        let above: Vec<Arc<Placed>> = self.above().filter(|placed| !at.contains_key(&placed.row)).cloned().collect();
+        let above: Vec<Arc<Placed>> =
+            self.above().filter(|placed| !main.at.contains_key(&placed.row)).cloned().collect();
         let mut dead = vec![0; main.placed.len().div_ceil(64)];
         let mut plainly = false;
         self.dead = 0;
         for row in self.died.take().unwrap_or_default() {
-            if let Some(at) = at.remove(&row) {
-                dead[at as usize / 64] |= 1 << (at % 64);
+            if let Some(at) = main.at.get(&row) {
+                dead[*at as usize / 64] |= 1 << (at % 64);
                 self.dead += 1;
                 plainly |= main.twice.contains(&row) || main.keeps_first();
             }
@@ -316,7 +315,6 @@ impl Stack {
         let dead: Arc<[u64]> = if self.dead > 0 { dead.into() } else { Arc::from([]) };
         let above = [None, self.few(above)];
         self.layers = Layers { shape, main: Arc::new(main), above, dead, plainly };
-        self.at = at;
     }
 }
 
