@@ -1,4 +1,4 @@
-//! What has to be built before anything is measured: the program `pipec`, the EAL plug-in, the C floor.
+//! What has to be built before anything is measured: the program `pipec`, the EAL plug-in, programs written by hand.
 //!
 //! In: this workspace. Out: paths of what was built from it, just now. Never: a stale one.
 
@@ -20,12 +20,14 @@ pub struct Artifacts {
     pub pipec: PathBuf,
     /// The plug-in that gives `net_null` ports their frames.
     pub plugin: PathBuf,
+    /// The firewall written by hand.
+    pub hand: PathBuf,
     /// A folder for what is made on the way, which is kept.
     pub folder: PathBuf,
 }
 
 impl Artifacts {
-    /// Builds `pipec` and the plug-in in release mode, into the folder that this program was built into.
+    /// Builds `pipec`, the plug-in and the firewall written by hand in release mode, into the folder that this program was built into.
     ///
     /// # Errors
     /// When that fails.
@@ -35,14 +37,25 @@ impl Artifacts {
         let target = own.ancestors().nth(2).unwrap_or(manifest);
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
-        command.args(["build", "--locked", "--release", "--quiet", "-p", "pipec-cli", "-p", "pipec-bench-replay"]);
+        command.args([
+            "build",
+            "--locked",
+            "--release",
+            "--quiet",
+            "-p",
+            "pipec-cli",
+            "-p",
+            "pipec-bench-replay",
+            "-p",
+            "pipec-bench",
+        ]);
         process::run(command.current_dir(manifest).env("CARGO_TARGET_DIR", target))?;
         let release = target.join("release");
         let folder = target.join("bench");
         fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, &error))?;
         let plugin = release.join("libpipec_bench_replay.so");
         check_plugin(&plugin)?;
-        Ok(Artifacts { pipec: release.join("pipec"), plugin, folder })
+        Ok(Artifacts { pipec: release.join("pipec"), hand: release.join("pipec-bench-hand"), plugin, folder })
     }
 
     /// Compiles the C floor for this processor.

@@ -83,7 +83,7 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
 
-    /// What to measure with [default: floor, io, macswap, jit, rust, ovs, ovs-smc, swx]
+    /// What to measure with [default: floor, io, macswap, hand, jit, rust, ovs, ovs-smc, swx]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     engines: Vec<Kind>,
 

@@ -102,6 +102,8 @@ pub enum Kind {
     Testpmd(&'static str),
     /// Open vSwitch with DPDK, with its signature-match cache or without.
     Ovs(Smc),
+    /// The firewall written by hand, on our runtime.
+    Hand,
     /// DPDK's SWX pipeline.
     Swx,
     /// The hand-written C program.
@@ -158,10 +160,11 @@ impl FromStr for Kind {
             "ovs-smc" => Kind::Ovs(Smc::On),
             "floor" => Kind::Floor,
             "swx" => Kind::Swx,
+            "hand" => Kind::Hand,
             path if path.contains('/') => Kind::Other(PathBuf::from(path)),
             _ => {
                 return Err(format!(
-                    "expected floor, io, macswap, jit, rust, ovs, ovs-smc, swx or the path of another `pipec`, found `{name}`"
+                    "expected floor, io, macswap, hand, jit, rust, ovs, ovs-smc, swx or the path of another `pipec`, found `{name}`"
                 ));
             }
         })

@@ -11,7 +11,7 @@ use super::{Engine, Kind, Sample, Setup};
 use crate::Error;
 use crate::artifacts::Artifacts;
 use crate::process::{self, Process};
-use crate::workload::Files;
+use crate::workload::{self, Files};
 
 /// How the program is carried.
 enum Carrier {
@@ -19,6 +19,8 @@ enum Carrier {
     Jit(Option<PathBuf>),
     /// A program built from generated Rust.
     Rust,
+    /// The firewall written by hand.
+    Hand,
 }
 
 /// The engine.
@@ -36,6 +38,7 @@ impl Pipec {
             Kind::Jit => Carrier::Jit(None),
             Kind::Other(path) => Carrier::Jit(Some(path.clone())),
             Kind::Rust => Carrier::Rust,
+            Kind::Hand => Carrier::Hand,
             _ => return None,
         };
         Some(Pipec { carrier, target_cpu: None, program: PathBuf::new() })
@@ -58,6 +61,10 @@ impl Pipec {
                 return Err(Error::Failed(format!("{}: no such file; name a `pipec` that is built", path.display())));
             }
             Carrier::Jit(Some(path)) => self.program = path.clone(),
+            Carrier::Hand => match files.workload.kind {
+                workload::Kind::Firewall { .. } => self.program = artifacts.hand.clone(),
+                _ => return Err(Error::NotApplicable),
+            },
             Carrier::Rust => {
                 self.program = files.folder.join("program");
                 let ports = files.workload.ports().to_string();
@@ -122,6 +129,7 @@ impl Engine for Pipec {
             Carrier::Jit(None) => "jit".to_string(),
             Carrier::Jit(Some(path)) => path.display().to_string(),
             Carrier::Rust => "rust".to_string(),
+            Carrier::Hand => "hand".to_string(),
         }
     }
 
