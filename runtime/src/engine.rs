@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pipec_abi::export::{Program, run_static};
 use pipec_abi::external::Extern;
 use pipec_abi::meta::Meta;
-use pipec_abi::table::Table;
+use pipec_abi::table::{Hot, Table};
 use pipec_abi::{Burst, Ctx, Env, RunFn};
 
 use crate::env::WorkerEnv;
@@ -26,6 +26,8 @@ pub struct Engine {
     meta: Arc<Meta>,
     /// Its tables, built once and shared by workers.
     tables: Arc<[Arc<Table>]>,
+    /// What each worker samples of their traffic.
+    hot: Arc<[Option<Hot>]>,
     /// Its actions in Rust.
     externs: Arc<[Extern]>,
     code: Code,
@@ -65,6 +67,7 @@ impl Engine {
         Ok(Engine {
             meta: Arc::new(Meta::parse(P::META)?),
             tables: build(P::TABLES),
+            hot: hot(P::TABLES),
             externs: P::EXTERNS.into(),
             code,
             given: None,
@@ -80,13 +83,29 @@ impl Engine {
         owner: Option<Arc<dyn Any + Send + Sync>>,
     ) -> Engine {
         let code = Code::Function { run, _owner: owner };
-        Engine { meta: Arc::new(meta), tables: build(tables), externs: Arc::new([]), code, given: None, _keeps: None }
+        Engine {
+            meta: Arc::new(meta),
+            tables: build(tables),
+            hot: hot(tables),
+            externs: Arc::new([]),
+            code,
+            given: None,
+            _keeps: None,
+        }
     }
 
     /// An interpreter, with its tables as bytes.
     pub fn interpreter<T: AsRef<[u8]>>(meta: Meta, tables: &[T], interpreter: Arc<dyn Interpret>) -> Engine {
         let code = Code::Interpreter(interpreter);
-        Engine { meta: Arc::new(meta), tables: build(tables), externs: Arc::new([]), code, given: None, _keeps: None }
+        Engine {
+            meta: Arc::new(meta),
+            tables: build(tables),
+            hot: hot(tables),
+            externs: Arc::new([]),
+            code,
+            given: None,
+            _keeps: None,
+        }
     }
 
     /// The program with its actions in Rust, in the order in which it declares them. Without them it drops what meets one.
@@ -138,6 +157,7 @@ impl Engine {
         let (reader, root, entry_counters) = Reader::new(&tables);
         let (counters, vars) = (self.meta.counters.len(), self.meta.vars as usize);
         let ctx = Ctx::new(counters, vars, root, entry_counters).with_scratch(self.meta.scratch as usize);
+        let ctx = ctx.with_hot(self.hot.iter().cloned().collect());
         let mut ctx = Box::new(ctx);
         ctx.set_externs(self.externs.clone());
         // SAFETY: promised by the caller.
@@ -157,6 +177,11 @@ impl Engine {
 fn build<T: AsRef<[u8]>>(tables: &[T]) -> Arc<[Arc<Table>]> {
     let seed = RandomState::new().hash_one(tables.len());
     tables.iter().map(|bytes| Arc::new(Table::decode(bytes.as_ref(), seed))).collect()
+}
+
+/// What is sampled of tables whose look-ups are dear.
+fn hot<T: AsRef<[u8]>>(tables: &[T]) -> Arc<[Option<Hot>]> {
+    tables.iter().map(|bytes| Hot::of(bytes.as_ref())).collect()
 }
 
 /// Which kind of packets an `Env` holds, so that static code made for it is taken.

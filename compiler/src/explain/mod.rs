@@ -319,7 +319,9 @@ fn parts(program: &Program, plan: &Plan, report: &Report) -> Vec<Part> {
         let reads = reads.iter().map(|place| words::place(program, *place)).collect();
         Part { body: body_name(program, body), runs, headers: headers(code), reads }
     };
-    let mut parts = vec![part(Body::Prefix, "for the whole burst, ahead", &plan.prefix)];
+    let ahead: Vec<Stmt> =
+        plan.prefix.iter().chain(plan.stages.iter().flat_map(|stage| &stage.body)).cloned().collect();
+    let mut parts = vec![part(Body::Prefix, "for the whole burst, ahead", &ahead)];
     for (i, code) in plan.points.iter().enumerate() {
         parts.push(part(Body::Point(i.min(254) as u8), "packet by packet, in order", code));
     }

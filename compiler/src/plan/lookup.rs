@@ -22,7 +22,7 @@ use crate::hir::{Match, Place};
 /// Rules from which on a look-up is data.
 const MIN_RULES: usize = 24;
 /// The same where the look-up is made for the whole burst.
-const MIN_GATHERED: usize = 9;
+const MIN_GATHERED: usize = 10;
 /// Cases of code behind a look-up.
 const MAX_CASES: usize = 4096;
 
@@ -48,7 +48,9 @@ impl<'p> Lower<'p> {
         rejected: &[(&'static str, String)],
         out: &mut Vec<Stmt>,
     ) -> Result<(), String> {
-        let least = if self.may_gather(state) { MIN_GATHERED } else { MIN_RULES };
+        // Behind a look-up packets are spread over tables, and few gather for each.
+        let first = self.may_gather(state) && self.stages.is_empty();
+        let least = if first { MIN_GATHERED } else { MIN_RULES };
         if rules.len() < least {
             return Err(format!("it has {} rules, and a look-up pays from {least} on", rules.len()));
         }

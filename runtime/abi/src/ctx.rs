@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::cenv::{CEnv, CallTable};
 use crate::external::{Extern, Flow, Packet};
-use crate::table::{self, EntryCounter, MAX_ARGS, MISS, Root, Table};
+use crate::table::{self, EntryCounter, Hot, MAX_ARGS, MISS, Root, Table};
 use crate::{BURST, Burst, CtView, Env};
 
 /// Tables that a packet passes at the most.
@@ -71,6 +71,8 @@ pub struct Ctx {
     n_counters: usize,
     n_vars: usize,
     n_scratch: usize,
+    /// Heavy hitters in front of tables.
+    hot: Box<[Option<Hot>]>,
 }
 
 /// Byte offsets of a context's fields, for the JIT.
@@ -125,6 +127,7 @@ impl Ctx {
             n_counters,
             n_vars,
             n_scratch: 0,
+            hot: Box::new([]),
         }
     }
 
@@ -134,6 +137,13 @@ impl Ctx {
         self.free_scratch();
         self.scratch = Box::leak(vec![0u64; words].into_boxed_slice()).as_mut_ptr();
         self.n_scratch = words;
+        self
+    }
+
+    /// The context with what is sampled of each table's traffic.
+    #[must_use]
+    pub fn with_hot(mut self, hot: Box<[Option<Hot>]>) -> Ctx {
+        self.hot = hot;
         self
     }
 
@@ -281,19 +291,23 @@ impl Ctx {
         unsafe { core::slice::from_raw_parts_mut(self.scratch, self.n_scratch) }
     }
 
-    fn root_and_scratch(&mut self) -> (&Root, &mut [u64]) {
+    fn parts(&mut self) -> (&Root, &mut [u64], &mut [Option<Hot>]) {
         // SAFETY: as in `scratch`; the root lies elsewhere.
-        (&self.root, unsafe { core::slice::from_raw_parts_mut(self.scratch, self.n_scratch) })
+        let scratch = unsafe { core::slice::from_raw_parts_mut(self.scratch, self.n_scratch) };
+        (&self.root, scratch, &mut self.hot)
     }
 
     /// Looks up the keys of all packets that have gathered: `n` keys of `width` words from word `keys` of the scratch on; what
     /// the table says of each is put from word `found` on, which lies behind the keys.
-    pub fn lookup_all(&mut self, table: usize, Gathered { n, width, keys, found, .. }: Gathered) {
-        let (root, scratch) = self.root_and_scratch();
+    pub fn lookup_all(&mut self, number: usize, Gathered { n, width, keys, found, .. }: Gathered) {
+        let (root, scratch, hot) = self.parts();
         let Some((before, behind)) = scratch.split_at_mut_checked(found) else { return };
         let (Some(keys), Some(found)) = (before.get(keys..keys + n * width), behind.get_mut(..n)) else { return };
-        match root.tables.get(table) {
-            Some(table) => table.lookup_burst(keys, found),
+        match root.tables.get(number) {
+            Some(table) => match hot.get_mut(number) {
+                Some(Some(hot)) => hot.lookup_burst(table, keys, found),
+                _ => table.lookup_burst(keys, found),
+            },
             None => found.fill(MISS),
         }
     }
@@ -302,7 +316,7 @@ impl Ctx {
     /// of [`BURST`] for each word of arguments.
     pub fn find_all(&mut self, table: usize, gathered: Gathered) {
         let Gathered { n, width, keys, found, args, arg_words } = gathered;
-        let (root, scratch) = self.root_and_scratch();
+        let (root, scratch, _) = self.parts();
         let Some((before, behind)) = scratch.split_at_mut_checked(found) else { return };
         let (Some(keys), true) = (before.get(keys..keys + n * width), behind.len() >= n) else { return };
         let Some(Table::Open(open)) = root.tables.get(table).map(|table| &**table) else {
