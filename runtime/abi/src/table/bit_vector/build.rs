@@ -11,10 +11,12 @@ use super::piece::piece;
 
 /// Pairs of classes that a join may have: a megabyte's worth of them stays near the processor.
 const MAX_PAIRS: usize = 1 << 19;
-/// Words that are compared to build one: some hundredths of a second.
-const MAX_WORK: usize = 1 << 23;
+/// Words that are compared to build one with long vectors: a hundredth of a second.
+const MAX_WORK: usize = 1 << 22;
+/// Words of vectors that are short.
+const SHORT: usize = 16;
 /// Words of the vectors that a join may lead to.
-const MAX_ROWS: usize = 1 << 19;
+const MAX_ROWS: usize = 5 << 17;
 /// Pairs of classes that a join of a chain may have.
 const MAX_CHAIN: usize = 1 << 18;
 /// Entries that are no part of their own.
@@ -156,7 +158,7 @@ fn lay_out(part: &mut Part, vector: &[u64]) {
 
 /// Which two of what has so many classes are joined next, and how many pairs that is: the fewest. Nothing if all are too many.
 pub(super) fn next_join(classes: &[Option<usize>], words: usize) -> Option<(usize, usize, usize)> {
-    let most = MAX_PAIRS.min(MAX_WORK / words.max(1));
+    let most = if words <= SHORT { MAX_PAIRS } else { MAX_PAIRS.min(MAX_WORK / words) };
     let all = classes.iter().enumerate().filter_map(|(at, classes)| classes.map(|classes| (at, classes)));
     let pairs = all
         .clone()

@@ -1,6 +1,28 @@
 //! Classes: vectors without doubles, by number.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Numbers by hashes that are good already.
+pub(super) type ByHash = HashMap<u64, Vec<u16>, BuildHasherDefault<AsIs>>;
+
+/// A hash of a hash.
+#[derive(Clone, Default)]
+pub(super) struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(self.0.rotate_left(8) ^ u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash ^ hash >> 32;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// Vectors of the same length, each once.
 #[derive(Clone)]
@@ -9,13 +31,13 @@ pub(super) struct Classes {
     /// One behind the other.
     vectors: Vec<u64>,
     len: usize,
-    by_hash: HashMap<u64, Vec<u16>>,
+    by_hash: ByHash,
 }
 
 impl Classes {
     /// None yet, of so many words.
     pub(super) fn new(words: usize) -> Classes {
-        Classes { words, vectors: Vec::new(), len: 0, by_hash: HashMap::new() }
+        Classes { words, vectors: Vec::new(), len: 0, by_hash: ByHash::default() }
     }
 
     pub(super) fn len(&self) -> usize {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::super::Entry;
-use super::classes::Classes;
+use super::classes::{ByHash, Classes};
 use super::cut::{Cut, Want};
 use super::part::Piece;
 
@@ -43,7 +43,7 @@ pub(super) fn trie(
     classes: usize,
     blocks: &mut Vec<[u16; 256]>,
 ) -> Option<(Piece, Vec<u16>)> {
-    let mut trie = Trie { turns, uniform: vec![false; classes], own: Vec::new(), known: HashMap::new() };
+    let mut trie = Trie { turns, uniform: vec![false; classes], own: Vec::new(), known: ByHash::default() };
     let levels = cut.width.div_ceil(8);
     trie.find_uniform(levels - 1, 0, 0..trie.turns.len());
     let numbers = trie.number_uniform();
@@ -141,7 +141,7 @@ struct Trie {
     uniform: Vec<bool>,
     own: Vec<[u16; 256]>,
     /// Numbers of blocks by their hash.
-    known: HashMap<u64, Vec<u16>>,
+    known: ByHash,
 }
 
 impl Trie {
