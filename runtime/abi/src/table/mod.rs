@@ -1,13 +1,13 @@
 //! Tables that are looked up as data: what a program has too many rules of to be code.
 //!
 //! A table maps a key of a few words to a value, the one of its first entry that matches. An entry matches a key under a
-//! mask. `plan` chooses the structure, writes the entries as bytes ([`encode`]), and every carrier takes them along; the
+//! mask, and may want fields of it to lie in ranges. `plan` lets [`choose`] say which structure is cheapest, writes the entries as bytes ([`encode`]), and every carrier takes them along; the
 //! runtime builds the table once when it loads the program, and workers share it.
 //!
 //! | structure | for | cost of a look-up |
 //! |---|---|---|
-//! | [`TupleSpace`] | any entries | one probe a distinct mask, fewer where an early one decides; one mask: a hash table |
-//! | [`BitVector`] | a few thousand entries with many masks | two loads for each 16 bits of key, and a few words |
+//! | [`TupleSpace`] | any entries, also tens of thousands | one probe a tuple, of which there are far fewer than masks |
+//! | [`BitVector`] | up to ten thousand entries over several fields | a load for each eight bits of key, and a few words |
 //! | [`Hash`] | exact keys: all entries under one mask | one or two lines, for a key of up to two words |
 //! | [`Index`] | one field of up to 16 bits, any entries | two loads |
 //! | [`Ranges`] | one field of up to 64 bits, masks and ranges in any order | as `Index`, or a trie's |

@@ -12,7 +12,7 @@ use super::piece::piece;
 /// Pairs of classes that a join may have: a megabyte's worth of them stays near the processor.
 const MAX_PAIRS: usize = 1 << 19;
 /// Words that are compared to build one with long vectors: a hundredth of a second.
-const MAX_WORK: usize = 1 << 22;
+const MAX_WORK: usize = 1 << 23;
 /// Words of vectors that are short.
 const SHORT: usize = 16;
 /// Words of the vectors that a join may lead to.
