@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | [`TupleSpace`] | any entries, also tens of thousands | one probe a tuple, of which there are far fewer than masks |
 //! | [`BitVector`] | up to ten thousand entries over several fields | a load for each eight bits of key, and a few words |
-//! | [`Hash`] | exact keys: all entries under one mask | one or two lines, for a key of up to two words |
+//! | [`Hash`](struct@Hash) | exact keys: all entries under one mask | one or two lines, for a key of up to two words |
 //! | [`Index`] | one field of up to 16 bits, any entries | two loads |
 //! | [`Ranges`] | one field of up to 64 bits, masks and ranges in any order | as `Index`, or a trie's |
 //! | [`Lpm`], [`Lpm6`] | prefixes of one field, longer ones first | a line, and one or two for each six bits behind 18 |
@@ -69,7 +69,7 @@ pub enum Kind {
     BitVector = 2,
     /// [`Open`]
     Open = 3,
-    /// [`Hash`]
+    /// [`Hash`](struct@Hash)
     Hash = 4,
     /// [`Index`]
     Index = 5,
@@ -88,7 +88,7 @@ pub enum Table {
     Lpm(Lpm),
     /// See [`BitVector`].
     BitVector(BitVector),
-    /// See [`Hash`].
+    /// See [`Hash`](struct@Hash).
     Hash(Hash),
     /// See [`Index`].
     Index(Index),
