@@ -6,6 +6,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Numbers by hashes that are good already.
 pub(super) type ByHash = HashMap<u64, Vec<u16>, BuildHasherDefault<AsIs>>;
 
+/// Numbers by pairs of numbers, multiplied.
+pub(super) type ByPair = HashMap<u64, u16, BuildHasherDefault<AsIs>>;
+
 /// A hash of a hash.
 #[derive(Clone, Default)]
 pub(super) struct AsIs(u64);
@@ -52,6 +55,11 @@ impl Classes {
     /// The vectors by number.
     pub(super) fn vectors(&self) -> impl Iterator<Item = &[u64]> {
         self.vectors.chunks(self.words.max(1))
+    }
+
+    /// The vector of a class.
+    pub(super) fn vector(&self, class: u16) -> &[u64] {
+        &self.vectors[usize::from(class) * self.words..][..self.words]
     }
 
     /// The number of the class with this vector; nothing if there are too many.

@@ -4,10 +4,10 @@
 //! below a node early, the levels left go through a block that leads to itself: block `c` is full of `c`, and as a class that
 //! is `c` too. Classes that need such a block have the lowest numbers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::super::Entry;
-use super::classes::{ByHash, Classes};
+use super::classes::{ByHash, ByPair, Classes};
 use super::cut::{Cut, Want};
 use super::part::Piece;
 
@@ -87,52 +87,62 @@ fn turns(cut: Cut, wants: &[Want], classes: &mut Classes) -> Option<Vec<(u64, u1
     }
     ends.sort_unstable();
     let mut starts: Vec<u64> = ends.iter().map(|(at, _)| *at).chain([0]).collect();
-    if !masked.is_empty() {
-        starts.extend(1..=cut.ones()); // such pieces are narrow
-    }
     starts.sort_unstable();
     starts.dedup();
-    let (mut vector, mut with) = (vec![0u64; classes.words()], vec![0u64; classes.words()]);
+    let mut vector = vec![0u64; classes.words()];
     let (mut ends, mut turns): (_, Vec<(u64, u16)>) = (ends.into_iter().peekable(), Vec::new());
-    let masked = ByMask::new(&masked);
     for start in starts {
         while let Some((_, who)) = ends.next_if(|(at, _)| *at == start) {
             who.iter().for_each(|&i| vector[i / 64] ^= 1 << (i % 64));
         }
-        with.clone_from(&vector);
-        masked.each(start, |i| with[i / 64] |= 1 << (i % 64));
-        let class = classes.number(&with)?;
+        let class = classes.number(&vector)?;
         if turns.last().is_none_or(|(_, last)| *last != class) {
             turns.push((start, class));
         }
     }
-    Some(turns)
+    if masked.is_empty() { Some(turns) } else { split(cut, &turns, &masked, classes) }
 }
 
-/// What is wanted, and who wants it.
-type Wanted<'a> = Vec<(&'a Want, &'a [usize])>;
-
-/// Wants under masks that are no prefixes, by mask, then by key.
-struct ByMask<'a>(HashMap<u64, HashMap<u64, Wanted<'a>>>);
-
-impl<'a> ByMask<'a> {
-    fn new(wants: &[(&'a Want, &'a [usize])]) -> ByMask<'a> {
-        let mut all: HashMap<u64, HashMap<u64, Wanted>> = HashMap::new();
-        for (want, who) in wants {
-            all.entry(want.mask).or_default().entry(want.key).or_default().push((*want, *who));
-        }
-        ByMask(all)
+/// Splits classes by masks that are no prefixes, one mask after another, over all values of a piece, which is narrow.
+fn split(
+    cut: Cut,
+    turns: &[(u64, u16)],
+    masked: &[(&Want, &[usize])],
+    classes: &mut Classes,
+) -> Option<Vec<(u64, u16)>> {
+    let mut by_value = Vec::new();
+    for (i, (start, class)) in turns.iter().enumerate() {
+        let end = turns.get(i + 1).map_or(cut.ones() + 1, |(next, _)| *next);
+        by_value.extend(std::iter::repeat_n(*class, (end - start) as usize));
     }
-
-    fn each(&self, value: u64, mut found: impl FnMut(usize)) {
-        for (mask, by_key) in &self.0 {
-            for (want, who) in by_key.get(&(value & mask)).into_iter().flatten() {
-                if (want.low..=want.high).contains(&value) {
-                    who.iter().for_each(|&i| found(i));
-                }
+    let mut by_mask: BTreeMap<_, Vec<(u64, &[usize])>> = BTreeMap::new();
+    for (want, who) in masked {
+        by_mask.entry((want.mask, want.low, want.high)).or_default().push((want.key, who));
+    }
+    for ((mask, low, high), wanted) in by_mask {
+        let mut by_key = vec![0u32; by_value.len()];
+        wanted.iter().enumerate().for_each(|(n, (key, _))| by_key[*key as usize] = n as u32 + 1);
+        let (mut next, mut known) = (Classes::new(classes.words()), ByPair::default());
+        for (value, class) in by_value.iter_mut().enumerate() {
+            let inside = (low..=high).contains(&(value as u64));
+            let group = if inside { by_key[value & mask as usize] } else { 0 };
+            let pair = (u64::from(*class) << 32 | u64::from(group)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            if let Some(class_of) = known.get(&pair) {
+                *class = *class_of;
+                continue;
             }
+            let mut vector = classes.vector(*class).to_vec();
+            if group > 0 {
+                wanted[group as usize - 1].1.iter().for_each(|&i| vector[i / 64] |= 1 << (i % 64));
+            }
+            *class = next.number(&vector)?;
+            known.insert(pair, *class);
         }
+        *classes = next;
     }
+    let mut turns: Vec<(u64, u16)> = by_value.iter().enumerate().map(|(at, class)| (at as u64, *class)).collect();
+    turns.dedup_by_key(|(_, class)| *class);
+    Some(turns)
 }
 
 struct Trie {
