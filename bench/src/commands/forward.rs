@@ -21,7 +21,7 @@ pub struct Args {
     #[arg(value_name = "WORKLOAD", default_values = ["wire", "firewall-100", "firewall-1000", "fwtcp-1000"])]
     workloads: Vec<Workload>,
 
-    /// What to measure it with: floor, io, macswap, hand, jit, rust, ovs, ovs-smc, swx, or the path of another `pipec` [default: all but
+    /// What to measure it with: floor, io, io-2, macswap, hand, jit, jit-2, rust, ovs, ovs-smc, swx, or the path of another `pipec` [default: all but
     /// ovs-smc]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub engines: Vec<Kind>,

@@ -83,7 +83,7 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
 
-    /// What to measure with [default: floor, io, macswap, hand, jit, rust, ovs, ovs-smc, swx]
+    /// What to measure with [default: floor, io, macswap, hand, jit, rust, ovs, ovs-smc, swx, io-2, jit-2]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     engines: Vec<Kind>,
 
@@ -150,7 +150,9 @@ pub fn run(args: &Args, stop: Stop) -> Result<ExitCode, Error> {
     let (cpu, tsc_hz, hugepages) = (machine.cpu, machine.tsc_hz, machine.hugepages);
     let setup = Setup { machine, artifacts, warm: pace.time, measured: pace.time, stop };
     let mut kinds = Kind::all();
-    kinds.push("ovs-smc".parse().map_err(Error::Failed)?);
+    for name in ["ovs-smc", "io-2", "jit-2"] {
+        kinds.push(name.parse().map_err(Error::Failed)?);
+    }
     let kinds = if args.engines.is_empty() { kinds } else { args.engines.clone() };
     let tell = &mut |line: &str| eprintln!("{line}");
     let outcome = rounds::measure(&setup, &pace.forwarded, None, &kinds, pace.rounds, tell)?;

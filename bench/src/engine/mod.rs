@@ -94,12 +94,16 @@ pub trait Engine {
 pub enum Kind {
     /// Ours, compiled in memory.
     Jit,
+    /// The same with two workers.
+    JitTwo,
     /// Ours, compiled ahead of time.
     Rust,
     /// Ours, compiled in memory by the `pipec` of this path: another version, to compare with.
     Other(PathBuf),
     /// DPDK's testpmd, forwarding by this mode.
     Testpmd(&'static str),
+    /// The same with two forwarding threads.
+    TestpmdTwo(&'static str),
     /// Open vSwitch with DPDK, with its signature-match cache or without.
     Ovs(Smc),
     /// The firewall written by hand, on our runtime.
@@ -139,7 +143,8 @@ impl Kind {
             return Box::new(ours);
         }
         match self {
-            Kind::Testpmd(mode) => Box::new(testpmd::Testpmd::new(mode)),
+            Kind::Testpmd(mode) => Box::new(testpmd::Testpmd::new(mode, 1)),
+            Kind::TestpmdTwo(mode) => Box::new(testpmd::Testpmd::new(mode, 2)),
             Kind::Ovs(smc) => Box::new(ovs::Ovs::new(*smc)),
             Kind::Swx => Box::new(swx::Swx::default()),
             _ => Box::new(floor::Floor::default()),
@@ -153,6 +158,8 @@ impl FromStr for Kind {
     fn from_str(name: &str) -> Result<Kind, String> {
         Ok(match name {
             "jit" => Kind::Jit,
+            "jit-2" => Kind::JitTwo,
+            "io-2" => Kind::TestpmdTwo("io"),
             "rust" => Kind::Rust,
             "io" => Kind::Testpmd("io"),
             "macswap" => Kind::Testpmd("macswap"),
@@ -164,7 +171,7 @@ impl FromStr for Kind {
             path if path.contains('/') => Kind::Other(PathBuf::from(path)),
             _ => {
                 return Err(format!(
-                    "expected floor, io, macswap, hand, jit, rust, ovs, ovs-smc, swx or the path of another `pipec`, found `{name}`"
+                    "expected floor, io, io-2, macswap, hand, jit, jit-2, rust, ovs, ovs-smc, swx or the path of another `pipec`, found `{name}`"
                 ));
             }
         })
@@ -184,7 +191,12 @@ mod tests {
 
     #[test]
     fn engines_are_named_as_they_are_shown() {
-        for kind in Kind::all().into_iter().chain([Kind::Ovs(Smc::On), Kind::Other("./pipec".into())]) {
+        for kind in Kind::all().into_iter().chain([
+            Kind::JitTwo,
+            Kind::TestpmdTwo("io"),
+            Kind::Ovs(Smc::On),
+            Kind::Other("./pipec".into()),
+        ]) {
             assert_eq!(kind.engine().name().parse::<Kind>(), Ok(kind));
         }
         assert!("vpp".parse::<Kind>().unwrap_err().contains("ovs-smc"));

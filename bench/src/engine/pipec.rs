@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::{Engine, Kind, Sample, Setup};
 use crate::Error;
 use crate::artifacts::Artifacts;
+use crate::machine::Machine;
 use crate::process::{self, Process};
 use crate::workload::{self, Files};
 
@@ -28,6 +29,8 @@ pub struct Pipec {
     carrier: Carrier,
     /// What is compiled ahead of time is compiled for this processor, or else for the one at hand.
     target_cpu: Option<&'static str>,
+    /// Processors to forward on.
+    workers: u32,
     program: PathBuf,
 }
 
@@ -35,13 +38,14 @@ impl Pipec {
     /// The engine of this kind, if it is one of ours.
     pub fn of(kind: &Kind) -> Option<Pipec> {
         let carrier = match kind {
-            Kind::Jit => Carrier::Jit(None),
+            Kind::Jit | Kind::JitTwo => Carrier::Jit(None),
             Kind::Other(path) => Carrier::Jit(Some(path.clone())),
             Kind::Rust => Carrier::Rust,
             Kind::Hand => Carrier::Hand,
             _ => return None,
         };
-        Some(Pipec { carrier, target_cpu: None, program: PathBuf::new() })
+        let workers = if *kind == Kind::JitTwo { 2 } else { 1 };
+        Some(Pipec { carrier, target_cpu: None, workers, program: PathBuf::new() })
     }
 
     /// The engine, compiled for this processor where it is compiled ahead of time.
@@ -83,7 +87,7 @@ impl Pipec {
     }
 
     /// What to start it with, to run a workload for a time.
-    pub fn arguments(&self, artifacts: &Artifacts, files: &Files, cpu: u32, time: Duration) -> Vec<OsString> {
+    pub fn arguments(&self, artifacts: &Artifacts, files: &Files, cpus: &str, time: Duration) -> Vec<OsString> {
         let mut args: Vec<OsString> = Vec::new();
         if let Carrier::Jit(_) = self.carrier {
             args.extend(["run".into(), files.rules.clone().into()]);
@@ -94,7 +98,7 @@ impl Pipec {
         args.extend(["--eal", "-d", "--eal"].map(Into::into));
         args.push(artifacts.plugin.clone().into());
         let time = time.as_secs_f64().to_string();
-        args.extend(["--cpus", &cpu.to_string(), "--secs", &time, "--stats", "json", "--quiet"].map(Into::into));
+        args.extend(["--cpus", cpus, "--secs", &time, "--stats", "json", "--quiet"].map(Into::into));
         args
     }
 }
@@ -126,6 +130,7 @@ struct PortStats {
 impl Engine for Pipec {
     fn name(&self) -> String {
         match &self.carrier {
+            Carrier::Jit(None) if self.workers > 1 => format!("jit-{}", self.workers),
             Carrier::Jit(None) => "jit".to_string(),
             Carrier::Jit(Some(path)) => path.display().to_string(),
             Carrier::Rust => "rust".to_string(),
@@ -134,12 +139,17 @@ impl Engine for Pipec {
     }
 
     fn prepare(&mut self, setup: &Setup, files: &Files) -> Result<(), Error> {
+        if self.workers > 1 && setup.machine.cpu == setup.machine.other_cpu {
+            return Err(Error::Missing("a second processor".to_string()));
+        }
         self.build(&setup.artifacts, files)
     }
 
     fn measure(&self, setup: &Setup, files: &Files) -> Result<Sample, Error> {
         let mut command = Command::new(&self.program);
-        command.args(self.arguments(&setup.artifacts, files, setup.machine.cpu, setup.measured));
+        let Machine { cpu, other_cpu, .. } = setup.machine;
+        let cpus = if self.workers > 1 { format!("{cpu},{other_cpu}") } else { cpu.to_string() };
+        command.args(self.arguments(&setup.artifacts, files, &cpus, setup.measured));
         command.args(["--warm", &setup.warm.as_secs_f64().to_string()]).env("REPLAY_DIR", &files.folder);
         let mut process = Process::start("pipec", &mut command, &files.folder, &setup.stop)?;
         process.wait_for_frames(files.receiving)?;

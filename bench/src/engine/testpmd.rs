@@ -17,19 +17,20 @@ const ALL_PORTS: &str = "Accumulated forward statistics for all ports";
 /// The engine.
 pub struct Testpmd {
     mode: &'static str,
+    workers: u32,
     program: PathBuf,
 }
 
 impl Testpmd {
-    /// Forwarding by this mode.
-    pub fn new(mode: &'static str) -> Testpmd {
-        Testpmd { mode, program: PathBuf::new() }
+    /// Forwarding by this mode with so many threads.
+    pub fn new(mode: &'static str, workers: u32) -> Testpmd {
+        Testpmd { mode, workers, program: PathBuf::new() }
     }
 }
 
 impl Engine for Testpmd {
     fn name(&self) -> String {
-        self.mode.to_string()
+        if self.workers > 1 { format!("{}-{}", self.mode, self.workers) } else { self.mode.to_string() }
     }
 
     fn prepare(&mut self, setup: &Setup, files: &Files) -> Result<(), Error> {
@@ -46,12 +47,12 @@ impl Engine for Testpmd {
     fn measure(&self, setup: &Setup, files: &Files) -> Result<Sample, Error> {
         let machine = &setup.machine;
         let mut command = Command::new(&self.program);
-        command.args(["-l", &format!("{},{}", machine.other_cpu, machine.cpu)]);
-        command
-            .args(["--main-lcore", &machine.other_cpu.to_string(), "--no-pci", "--no-telemetry"])
-            .args(machine.memory());
+        let second = if self.workers > 1 { format!(",2@{}", machine.other_cpu) } else { String::new() };
+        command.args(["--lcores", &format!("0@{},1@{}{second}", machine.other_cpu, machine.cpu)]);
+        command.args(["--main-lcore", "0", "--no-pci", "--no-telemetry"]).args(machine.memory());
         command.arg("-d").arg(&setup.artifacts.plugin).args(["--vdev", "net_null0", "--vdev", "net_null1"]);
-        command.args(["--", "-i", "--nb-cores=1", "--total-num-mbufs=16384"]);
+        command.args(["--", "-i", "--total-num-mbufs=16384"]);
+        command.args(["--nb-cores", "--rxq", "--txq"].map(|option| format!("{option}={}", self.workers)));
         command.arg(format!("--forward-mode={}", self.mode)).env("REPLAY_DIR", &files.folder);
         let mut process = Process::start("testpmd", &mut command, &files.folder, &setup.stop)?;
         say(&mut process, "start")?;

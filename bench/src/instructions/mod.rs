@@ -81,7 +81,7 @@ fn count_for(
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", LOOP]).arg(format!("--callgrind-out-file={}", profile.display()));
     command.arg(engine.program());
-    command.args(engine.arguments(artifacts, files, 0, time)).args(["--eal", "--no-huge"]);
+    command.args(engine.arguments(artifacts, files, "0", time)).args(["--eal", "--no-huge"]);
     command.env("REPLAY_DIR", &files.folder);
     let mut process = Process::start("callgrind", &mut command, &files.folder, stop)?.patiently(PATIENCE);
     process.wait_for_frames(files.receiving)?;
