@@ -196,8 +196,11 @@ fn still_open(rules: &[Open], facts: &Facts) -> Vec<Open> {
 fn next_test(cond: &Cond) -> Option<Atom> {
     let parts = if let Cond::All(parts) = cond { parts.as_slice() } else { std::slice::from_ref(cond) };
     let mut atoms = parts.iter().filter_map(first_atom);
+    let of_packet = |read: &Read| matches!(read.place.space, Space::Field(field) if !field.is_metadata());
     let divides = |atom: &Atom| match atom.test {
-        Match::Masked { mask, .. } => atom.read.place.width > 16 && mask != ones(atom.read.place.width),
+        Match::Masked { mask, .. } => {
+            of_packet(&atom.read) && atom.read.place.width > 16 && mask != ones(atom.read.place.width)
+        }
         Match::Range { .. } | Match::In(_) => true,
     };
     atoms.clone().find(|atom| !divides(atom)).or_else(|| atoms.next())
