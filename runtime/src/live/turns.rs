@@ -59,7 +59,8 @@ impl Turns {
         }
         self.left -= 1;
         let quiet = self.order.len() - self.busy;
-        self.hand = if self.hand + 1 < quiet { self.hand + 1 } else { 0 };
+        let next = self.hand.wrapping_add(1);
+        self.hand = if next < quiet { next } else { 0 };
         (quiet > 0).then_some(self.busy + self.hand)
     }
 
@@ -83,11 +84,12 @@ impl Turns {
         }
     }
 
-    /// A quiet queue becomes busy.
+    /// A quiet queue becomes busy; the first quiet one, which has had its turn, takes its place.
     #[cold]
     fn wake(&mut self) {
         self.order.swap(self.at, self.busy);
         self.busy += 1;
+        self.hand = self.hand.wrapping_sub(1); // the quiet ones begin one place later
         self.at = self.order.len(); // past the busy ones: it has been polled
     }
 
@@ -96,6 +98,7 @@ impl Turns {
     fn rest(&mut self) {
         self.busy -= 1;
         self.order.swap(self.at, self.busy);
+        self.hand = self.hand.wrapping_add(1); // the quiet ones begin one place earlier
         self.at = self.at.wrapping_sub(1);
         self.left = 0; // it has been polled in this round
     }
