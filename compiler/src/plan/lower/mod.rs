@@ -139,13 +139,15 @@ pub(super) struct Lower<'p> {
 pub fn lower(program: &Program, costs: &Costs) -> (Plan, Report) {
     let alike = alike_rules(program);
     let run = |in_order| {
-        let (plan, report, written_behind) = Lower::new(program, &alike, *costs, in_order, None).run();
-        if written_behind.len() == plan.functions.len() {
-            return (plan, report);
+        // At first all functions are taken to have writes behind them; each run knows more of those that have not.
+        let mut known = None;
+        loop {
+            let (plan, report, seen) = Lower::new(program, &alike, *costs, in_order, known.clone()).run();
+            if seen.len() == plan.functions.len() || known.as_ref() == Some(&seen) {
+                return (plan, report);
+            }
+            known = Some(seen);
         }
-        // Now it is known behind which calls packets are written.
-        let (plan, report, _) = Lower::new(program, &alike, *costs, in_order, Some(written_behind)).run();
-        (plan, report)
     };
     let mut why = "a packet could pass too many tables, so that they are counted".to_string();
     if !analyse(program).counted {
