@@ -57,8 +57,11 @@ fn holds_out(rules: &[String], classifier: &str) {
     let (_, _, entries) = decode(&plan.tables[0]);
     let mut numbers = Numbers(0x5eed);
     let attackers = Table::decode(&plan.tables[0], 1);
-    let mut keys: Vec<Vec<u64>> =
-        (0..20_000).map(|_| near(&mut numbers, &entries[(numbers.0 % entries.len() as u64) as usize])).collect();
+    let of_any = |_| {
+        let entry = (numbers.next() % entries.len() as u64) as usize;
+        near(&mut numbers, &entries[entry])
+    };
+    let mut keys: Vec<Vec<u64>> = (0..20_000).map(of_any).collect();
     keys.extend(entries.iter().map(|entry| entry.key.clone()));
     // The dearest first; as many as fill a queue.
     keys.sort_by_key(|key| std::cmp::Reverse(attackers.probes(key)));

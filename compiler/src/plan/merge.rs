@@ -107,7 +107,7 @@ fn grid(rules: &[(usize, Vec<Tests>)]) -> Option<(Tests, Several)> {
     let cells: Vec<[Option<(Read, Want)>; 2]> = rules.iter().map(|(_, tests)| wants(&tests[0])).collect();
     // The destination runs fastest: until the source changes.
     let columns = cells.iter().take_while(|cell| cell[0] == cells[0][0]).count();
-    let complete = cells.len() % columns == 0
+    let complete = cells.len().is_multiple_of(columns)
         && cells.iter().enumerate().all(|(k, cell)| *cell == [cells[k - k % columns][0], cells[k % columns][1]]);
     if !complete {
         return None;

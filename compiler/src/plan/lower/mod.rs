@@ -376,7 +376,7 @@ impl<'p> Lower<'p> {
         let mut surely = false;
         let left = left.take_while(|known| !std::mem::replace(&mut surely, *known == Known::True)).count();
         // Where each place has its own rules, all of them together are hardly more than the table.
-        left <= INLINE_RULES || left * self.analysis.reached[t] as usize <= 2 * rules.len()
+        left <= INLINE_RULES || left * self.analysis.reached[t] <= 2 * rules.len()
     }
 
     fn is_function(&self, table: TableId) -> bool {
