@@ -3,6 +3,7 @@
 //! In: the machine, or the file that was kept. Out: costs. Never: a guess from a file that is broken; that is told.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
@@ -65,7 +66,8 @@ pub fn load() -> Result<Costs, Failure> {
                 path.display()
             ))
         }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Costs::default()),
+        // What others keep where they let nobody look is not this user's.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => Ok(Costs::default()),
         Err(error) => Err(Failure::environment(format!(
             "{}: cannot read what `pipec calibrate` measured: {}; make the file readable for you, or remove it",
             path.display(),

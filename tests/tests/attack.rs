@@ -91,7 +91,8 @@ fn rules_of_many_shapes() {
     let rule = |i: u32| {
         let (host, bits) = (i * 7919 % 65_536, 8 + i % 24);
         let address = (0x0a00_0000 | host << 4) & (u32::MAX << (32 - bits));
-        format!("ipv4.src in {}/{bits} && tcp.dst == {} => output(b);", std::net::Ipv4Addr::from(address), i % 500)
+        let address = std::net::Ipv4Addr::from(address);
+        format!("ipv4.src in {address}/{bits} && ipv4.dst in 10.{}.0.0/{} => output(b);", i % 50, 16 + i % 3)
     };
     holds_out(&(0..400).map(rule).collect::<Vec<_>>(), "bit-vector");
 }
