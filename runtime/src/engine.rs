@@ -82,25 +82,20 @@ impl Engine {
         run: RunFn,
         owner: Option<Arc<dyn Any + Send + Sync>>,
     ) -> Engine {
-        let code = Code::Function { run, _owner: owner };
-        Engine {
-            meta: Arc::new(meta),
-            tables: build(tables),
-            hot: hot(tables),
-            externs: Arc::new([]),
-            code,
-            given: None,
-            _keeps: None,
-        }
+        Engine { hot: hot(tables), ..Engine::carried(meta, tables, Code::Function { run, _owner: owner }) }
     }
 
     /// An interpreter, with its tables as bytes.
     pub fn interpreter<T: AsRef<[u8]>>(meta: Meta, tables: &[T], interpreter: Arc<dyn Interpret>) -> Engine {
-        let code = Code::Interpreter(interpreter);
+        Engine::carried(meta, tables, Code::Interpreter(interpreter))
+    }
+
+    /// A program without actions in Rust. Nothing is sampled: interpreters look every packet up by itself.
+    fn carried<T: AsRef<[u8]>>(meta: Meta, tables: &[T], code: Code) -> Engine {
         Engine {
             meta: Arc::new(meta),
             tables: build(tables),
-            hot: hot(tables),
+            hot: Arc::new([]),
             externs: Arc::new([]),
             code,
             given: None,

@@ -3,6 +3,16 @@
 use pipec_compiler::explain::{Explanation, explain};
 use pipec_compiler::hir::Program;
 use pipec_compiler::plan::plan_reported;
+use pipec_compiler::source::Sources;
+
+/// A program with one table of these rules.
+pub fn table(rules: &[String]) -> Program {
+    let text = format!("pipeline p {{ port a, b; table t {{ {} else => drop; }} }}", rules.concat());
+    let mut sources = Sources::default();
+    let file = sources.add("p.pipe", text);
+    let (program, diagnostics) = pipec_compiler::front(&mut sources, file, &[]);
+    program.unwrap_or_else(|| panic!("{diagnostics:?}"))
+}
 
 /// What became of a program.
 pub fn explanation(program: &Program) -> Explanation {

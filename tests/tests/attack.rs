@@ -6,17 +6,7 @@
 use pipec_abi::table::{Entry, Table, decode};
 use pipec_compiler::hir::Program;
 use pipec_compiler::plan::plan_reported;
-use pipec_compiler::source::Sources;
-use pipec_tests::classifier::explanation;
-
-/// A program with one table of these rules.
-fn table(rules: &[String]) -> Program {
-    let text = format!("pipeline p {{ port a, b; table t {{ {} else => drop; }} }}", rules.concat());
-    let mut sources = Sources::default();
-    let file = sources.add("p.pipe", text);
-    let (program, diagnostics) = pipec_compiler::front(&mut sources, file, &[]);
-    program.unwrap_or_else(|| panic!("{diagnostics:?}"))
-}
+use pipec_tests::classifier::{explanation, table};
 
 /// Cheap numbers.
 struct Numbers(u64);

@@ -1,17 +1,8 @@
 //! Tables get the classifier that suits their rules.
 
-use pipec_compiler::hir::Program;
 use pipec_compiler::source::Sources;
 use pipec_tests::assert_classifier;
-
-/// A program with one table of these rules.
-fn table(rules: &[String]) -> Program {
-    let text = format!("pipeline p {{ port a, b; table t {{ {} else => drop; }} }}", rules.concat());
-    let mut sources = Sources::default();
-    let file = sources.add("p.pipe", text);
-    let (program, diagnostics) = pipec_compiler::front(&mut sources, file, &[]);
-    program.unwrap_or_else(|| panic!("{diagnostics:?}"))
-}
+use pipec_tests::classifier::table;
 
 fn rules(n: usize, rule: impl Fn(usize) -> String) -> Vec<String> {
     (0..n).map(rule).collect()

@@ -23,8 +23,6 @@ pub(super) struct Case {
     pub params: Vec<u8>,
     /// Behind its actions the packet's end is the last word of its row, as a verdict.
     pub ends: bool,
-    /// The first rule that does this.
-    pub first: usize,
 }
 
 /// The rules of one table.
@@ -115,7 +113,7 @@ fn case(skeletons: &[Skeleton], rules: &[usize], alike: &mut Alike, words: &mut 
         }
         words[rule].extend(skeletons[rule].end.map(|verdict| u64::from(verdict.0)));
     }
-    alike.cases.push(Case { actions, params, ends: first.end.is_some(), first: rules[0] });
+    alike.cases.push(Case { actions, params, ends: first.end.is_some() });
 }
 
 /// The action with its parameters replaced.

@@ -67,8 +67,9 @@ impl<'p> Lower<'p> {
         let choice = table::choose(width, &entries, &self.costs);
         let mut rejected = rejected.to_vec();
         rejected.extend(choice.rejected.into_iter().map(|(kind, why)| (table::name(kind), why)));
-        let lookup =
-            Classifier::Lookup { table: self.tables.len() as u16, guard: guard.len() as u32, cycles: choice.cycles };
+        let table = self.tables.len() as u16;
+        self.tables.push(table::encode(choice.kind, width, &entries));
+        let lookup = Classifier::Lookup { table, guard: guard.len() as u32, cycles: choice.cycles };
         self.decide(state.table, open, rejected, lookup);
         // What all rules test, as code; a packet that fails it misses.
         let always = always(rules, &state.facts).unwrap_or(self.rules_of(&state).len());
@@ -85,9 +86,12 @@ impl<'p> Lower<'p> {
         // Where they hold, an earlier rule may always hold.
         let miss = entries::always(rules, &facts).unwrap_or(always);
         state.facts = facts;
-        self.tables.push(table::encode(choice.kind, width, &entries));
         let used = spelled.iter().map(|(rule, _)| alike.case_of[*rule]).collect();
-        self.emit_lookup(&slots, width, Rest { alike, used, miss, several }, state, out);
+        let rest = Rest { alike, used, miss, several };
+        let (key, ports) = self.key_words(&slots, width, &mut state, out);
+        self.look_up(Ask { table, open: None }, key, state, out, move |lower, state, found, _, out| {
+            lower.found(&rest, ports, found, state, out);
+        });
         Ok(())
     }
 
@@ -103,14 +107,6 @@ impl<'p> Lower<'p> {
         let spelled =
             spell_rules(rules, &facts).ok_or_else(|| format!("a rule would become more than {MAX_ENTRIES} entries"))?;
         Ok((guard, facts, spelled))
-    }
-
-    fn emit_lookup(&mut self, slots: &[Slot], width: usize, rest: Rest<'p>, mut state: State, out: &mut Vec<Stmt>) {
-        let table = self.tables.len() as u16 - 1;
-        let (key, ports) = self.key_words(slots, width, &mut state, out);
-        self.look_up(Ask { table, open: None }, key, state, out, move |lower, state, found, _, out| {
-            lower.found(&rest, ports, found, state, out);
-        });
     }
 
     /// The words of a key; neighbours are read together. And the ports, if they are part of it.

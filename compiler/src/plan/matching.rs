@@ -43,7 +43,8 @@ impl<'p> Lower<'p> {
             return self.chain(rules, state, out);
         }
         // From a few rules on, one look-up for the burst is cheaper than branches that surprise.
-        if self.may_gather(&state) && self.lookup(&rules, &state, open, &[], out).is_ok() {
+        let tried = self.may_gather(&state).then(|| self.lookup(&rules, &state, open, &[], out));
+        if tried == Some(Ok(())) {
             return;
         }
         if rules.len() > MAX_TREE_RULES {
@@ -56,7 +57,7 @@ impl<'p> Lower<'p> {
         } else {
             rejected.push(("tree", format!("it would have more than {limit} ends")));
         }
-        if let Err(why) = self.lookup(&rules, &state, open, &rejected, out) {
+        if let Err(why) = tried.unwrap_or_else(|| self.lookup(&rules, &state, open, &rejected, out)) {
             rejected.push(("look-up", why));
             let tests = rules.iter().map(|(_, cond)| tests(cond)).sum();
             self.decide(state.table, open, rejected, Classifier::Chain { tests });
