@@ -20,7 +20,7 @@
 //! Every claim is certain: where the analysis does not know, it is silent.
 
 mod ct_reads;
-mod cube;
+pub mod cube;
 mod dead_actions;
 mod flow;
 mod loops;

@@ -57,8 +57,24 @@ pub struct Table {
     /// If it is a keyed one: its key and what its entries may be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyed: Option<KeyedTable>,
-    /// Everywhere that code was made for it; nowhere, if no packet reaches it.
+    /// If it is one with tables that its rules go on to: these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merged: Option<Merged>,
+    /// Everywhere that code was made for it; nowhere, if no packet reaches it, or if it is part of others only.
     pub places: Vec<Place>,
+}
+
+/// Tables that are one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Merged {
+    /// The others.
+    pub with: Vec<String>,
+    /// Rules of all together.
+    pub rules: usize,
+    /// Predicted cycles a packet.
+    pub cycles: u64,
+    /// The same, had they stayed apart.
+    pub apart: u64,
 }
 
 /// A table at one place of the code.
@@ -176,6 +192,12 @@ pub fn explain(program: &Program, plan: &Plan, report: &Report) -> Explanation {
         table: program.tables[id].name.clone(),
         rules: program.tables[id].rules.len(),
         keyed: program.tables[id].keyed.as_ref().map(|keyed| KeyedTable::of(program, keyed)),
+        merged: report.merged.iter().find(|merged| merged.table == TableId(id as u16)).map(|merged| Merged {
+            with: merged.with.iter().map(|table| words::table(program, *table).to_string()).collect(),
+            rules: merged.rules,
+            cycles: merged.cycles.round() as u64,
+            apart: merged.apart.round() as u64,
+        }),
         places: alike(report.of(TableId(id as u16)).map(|decision| place(program, &costs, decision))),
     };
     let waits_for = plan.points.iter().map(|body| why_it_waits(body).unwrap_or("what other packets change"));

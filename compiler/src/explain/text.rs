@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use super::{Cycles, Explanation, Place, Table};
+use super::{Cycles, Explanation, Merged, Place, Table};
 
 impl Explanation {
     /// The whole explanation, or, with a table's name, what it says of that table.
     pub fn text(&self, table: Option<&str>) -> String {
         let mut out = String::new();
         for each in self.tables.iter().filter(|each| table.is_none_or(|name| each.table == name)) {
-            each.write(&mut out);
+            each.write(&self.tables, &mut out);
         }
         let about = |name: &str| table.is_none_or(|table| name == table);
         if table.is_none() {
@@ -68,7 +68,12 @@ impl Explanation {
 }
 
 impl Table {
-    fn write(&self, out: &mut String) {
+    /// Whether another is part of it.
+    fn has(&self, other: &String) -> bool {
+        self.merged.as_ref().is_some_and(|merged| merged.with.contains(other))
+    }
+
+    fn write(&self, all: &[Table], out: &mut String) {
         match &self.keyed {
             Some(keyed) => {
                 line(out, 0, &format!("table {}: {}", self.table, keyed.title()));
@@ -76,11 +81,20 @@ impl Table {
             }
             None => line(out, 0, &format!("table {}: {}", self.table, super::count(self.rules, "rule"))),
         }
-        if self.places.is_empty() {
-            line(out, 1, "no packet reaches it: there is no code for it");
+        if let Some(Merged { with, rules, cycles, apart }) = &self.merged {
+            line(out, 1, &format!("one with what its rules go on to: {}", with.join(", ")));
+            line(out, 2, &format!("{rules} rules together; predicted {cycles} cycles a packet, apart {apart}"));
         }
+        if self.places.is_empty() {
+            let part_of: Vec<&str> = all.iter().filter(|t| t.has(&self.table)).map(|t| t.table.as_str()).collect();
+            match part_of[..] {
+                [] => line(out, 1, "no packet reaches it: there is no code for it"),
+                _ => line(out, 1, &format!("part of {}: there is no code for it alone", part_of.join(", "))),
+            }
+        }
+        let rules = self.merged.as_ref().map_or(self.rules, |merged| merged.rules);
         for place in &self.places {
-            place.write(self.rules, out);
+            place.write(rules, out);
         }
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Case {
     pub params: Vec<u8>,
     /// Behind its actions the packet's end is the last word of its row, as a verdict.
     pub ends: bool,
+    /// Its rules end with a miss in another table.
+    pub missed: bool,
 }
 
 /// The rules of one table.
@@ -41,18 +43,26 @@ struct Skeleton {
     actions: Vec<Action>,
     constants: Vec<(u128, u8)>,
     end: Option<Verdict>,
+    missed: bool,
 }
 
-/// Compares rules. `ends`: a packet's list ends with the packet, which has no output yet.
-pub(super) fn alike(rules: &[Rule], ends: bool) -> Alike {
-    let mut skeletons: Vec<Skeleton> = rules.iter().map(|rule| skeleton(&rule.actions, ends)).collect();
+/// Compares rules. `missed`: whether one ends with a miss in another table. `ends`: a packet's list ends with the packet, which has no output yet.
+pub(super) fn alike(rules: &[Rule], missed: impl Fn(usize) -> bool, ends: bool) -> Alike {
+    let of = |(number, rule): (usize, &Rule)| skeleton(&rule.actions, missed(number), ends);
+    let mut skeletons: Vec<Skeleton> = rules.iter().enumerate().map(of).collect();
     if ends {
-        skeletons.push(Skeleton { actions: vec![], constants: vec![], end: Some(Verdict::drop(DropReason::NoMatch)) });
+        skeletons.push(Skeleton {
+            actions: vec![],
+            constants: vec![],
+            end: Some(Verdict::drop(DropReason::NoMatch)),
+            missed: false,
+        });
     }
     let mut groups: HashMap<String, usize> = HashMap::new();
     let mut members: Vec<Vec<usize>> = Vec::new();
     for (rule, skeleton) in skeletons.iter().enumerate() {
-        let name = format!("{:?} {}", skeleton.actions, skeleton.end.is_some());
+        let missed = skeleton.missed && skeleton.end.is_none();
+        let name = format!("{:?} {} {missed}", skeleton.actions, skeleton.end.is_some());
         let group = *groups.entry(name).or_insert_with(|| {
             members.push(Vec::new());
             members.len() - 1
@@ -113,7 +123,7 @@ fn case(skeletons: &[Skeleton], rules: &[usize], alike: &mut Alike, words: &mut 
         }
         words[rule].extend(skeletons[rule].end.map(|verdict| u64::from(verdict.0)));
     }
-    alike.cases.push(Case { actions, params, ends: first.end.is_some() });
+    alike.cases.push(Case { actions, params, ends: first.end.is_some(), missed: first.missed });
 }
 
 /// The action with its parameters replaced.
@@ -125,13 +135,14 @@ fn with(action: &Action, fill: &impl Fn(u16) -> Value) -> Action {
 }
 
 /// A list without its constants. Of constants, those that are written are taken out.
-fn skeleton(actions: &[Action], ends: bool) -> Skeleton {
-    let mut skeleton = Skeleton { actions: Vec::new(), constants: Vec::new(), end: None };
+fn skeleton(actions: &[Action], missed: bool, ends: bool) -> Skeleton {
+    let mut skeleton = Skeleton { actions: Vec::new(), constants: Vec::new(), end: None, missed };
     let mut rest = actions;
     if ends {
         let (before, end) = match actions {
             [before @ .., Action::Output(port)] => (before, Some(Verdict::send(port.0))),
             [before @ .., Action::Drop] => (before, Some(Verdict::drop(DropReason::Policy))),
+            before if missed => (before, Some(Verdict::drop(DropReason::NoMatch))),
             before => (before, Some(Verdict::drop(DropReason::Policy))),
         };
         if before.iter().all(goes_on) {
@@ -179,7 +190,7 @@ mod tests {
              ipv4.dst == 10.0.0.2 => eth.dst = 02:00:00:00:00:02, eth.src = 02:00:00:00:00:09, output(c);",
         );
         let rules = &program.tables[0].rules;
-        let alike = super::alike(rules, true);
+        let alike = super::alike(rules, |_| false, true);
         assert_eq!(alike.cases.len(), 2, "routes, and what is dropped");
         assert_eq!((alike.cases[0].params.len(), alike.cases[0].actions.len()), (1, 2), "the source is the same");
         assert_eq!(alike.rows.stride, 2);
@@ -189,13 +200,17 @@ mod tests {
         assert_eq!(row(1), [0x0200_0000_0002, 2]);
         assert_eq!(row(2)[0], drop);
         assert_eq!(alike.case_of, [0, 0, 1, 1]);
-        assert_eq!(super::alike(rules, false).cases.len(), 3, "outputs are part of the code where more may follow");
+        assert_eq!(
+            super::alike(rules, |_| false, false).cases.len(),
+            3,
+            "outputs are part of the code where more may follow"
+        );
     }
 
     #[test]
     fn all_outputs_and_drops_are_one_case() {
         let program = program("ipv4.dst == 10.0.0.1 => output(b); ipv4.dst == 10.0.0.2 => drop; arp => output(c);");
-        let alike = super::alike(&program.tables[0].rules, true);
+        let alike = super::alike(&program.tables[0].rules, |_| false, true);
         assert_eq!((alike.cases.len(), alike.rows.stride), (1, 1));
     }
 }

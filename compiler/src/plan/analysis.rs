@@ -2,6 +2,8 @@
 
 use pipec_abi::ctx::{MAX_DEPTH, MAX_TABLES};
 
+use super::alike::Alike;
+use super::lookup::MIN_RULES;
 use crate::describe::shape;
 use crate::hir::{Action, Program, Space, TableId};
 
@@ -41,8 +43,6 @@ pub struct Analysis {
     groups: Vec<Effects>,
     /// Whether a table can reach itself.
     pub cyclic: Vec<bool>,
-    /// In how many places a table is reached.
-    pub reached: Vec<usize>,
     /// Whether a packet could pass too many tables, so that they are counted.
     pub counted: bool,
 }
@@ -54,19 +54,14 @@ pub fn analyse(program: &Program) -> Analysis {
         effects: vec![Effects::default(); n],
         groups: vec![Effects::default(); program.groups.len()],
         cyclic: vec![false; n],
-        reached: vec![0; n],
         counted: false,
     };
     let mut edges = vec![Vec::new(); n];
     for (t, table) in program.tables.iter().enumerate() {
         for rule in &table.rules {
-            targets(program, &rule.actions, &mut |target| {
-                edges[t].push(usize::from(target.0));
-                analysis.reached[usize::from(target.0)] += 1;
-            });
+            targets(program, &rule.actions, &mut |target| edges[t].push(usize::from(target.0)));
         }
     }
-    analysis.reached[usize::from(program.entry.0)] += 1;
     // Effects grow to their least fixed point; n rounds are enough.
     for _ in 0..=n {
         let before = analysis.effects.clone();
@@ -149,8 +144,33 @@ impl Analysis {
     }
 }
 
+/// In how many places of the code each table is reached: from the lists of rules, or, where these are looked up, of what they do
+/// differently. What no packet comes to reaches nothing.
+pub(super) fn reached(program: &Program, alike: &[[Alike; 2]]) -> Vec<usize> {
+    let mut reached = vec![0; program.tables.len()];
+    reached[usize::from(program.entry.0)] = 1;
+    let mut waiting = vec![program.entry];
+    while let Some(table) = waiting.pop() {
+        let t = usize::from(table.0);
+        let rules = &program.tables[t].rules;
+        let mut visit = |target: TableId| {
+            let places = &mut reached[usize::from(target.0)];
+            *places += 1;
+            if *places == 1 {
+                waiting.push(target);
+            }
+        };
+        if rules.len() >= MIN_RULES && program.tables[t].keyed.is_none() {
+            alike[t][0].cases.iter().for_each(|case| targets(program, &case.actions, &mut visit));
+        } else {
+            rules.iter().for_each(|rule| targets(program, &rule.actions, &mut visit));
+        }
+    }
+    reached
+}
+
 /// Calls `visit` for every table that a list reaches directly.
-fn targets(program: &Program, actions: &[Action], visit: &mut dyn FnMut(TableId)) {
+pub(super) fn targets(program: &Program, actions: &[Action], visit: &mut dyn FnMut(TableId)) {
     for action in actions {
         match action {
             Action::Call { table, .. } | Action::Goto(table) => visit(*table),
@@ -180,7 +200,8 @@ fn reaches(edges: &[Vec<usize>], from: usize) -> bool {
 /// Whether some path of an acyclic program could pass more tables than allowed, or nest deeper.
 fn exceeds_limits(program: &Program) -> bool {
     let n = program.tables.len();
-    let mut passed = vec![None; n];
+    // Of each table: tables that a packet passes from it on, and how deep it nests, at the most.
+    let mut passed: Vec<Option<(u64, u32)>> = vec![None; n];
     // Tables in an order in which callees come first.
     let mut stack: Vec<(usize, bool)> = (0..n).map(|t| (t, false)).collect();
     while let Some((t, ready)) = stack.pop() {
@@ -194,16 +215,18 @@ fn exceeds_limits(program: &Program) -> bool {
             }
             continue;
         }
-        let mut most = 0u64;
+        let (mut most, mut deepest) = (0u64, 0u32);
         for rule in &program.tables[t].rules {
             let mut sum = 0u64;
             targets(program, &rule.actions, &mut |target| {
-                sum = sum.saturating_add(passed[usize::from(target.0)].unwrap_or(0));
+                let target = usize::from(target.0);
+                let (tables, depth) = passed[target].unwrap_or_default();
+                sum = sum.saturating_add(tables);
+                deepest = deepest.max(depth + u32::from(target <= t));
             });
             most = most.max(sum);
         }
-        passed[t] = Some(most.saturating_add(1));
+        passed[t] = Some((most.saturating_add(1), deepest));
     }
-    // Nesting is at most the number of tables of an acyclic program; few programs have more than 64.
-    passed.iter().any(|p| p.unwrap_or(0) > u64::from(MAX_TABLES)) || n > MAX_DEPTH as usize
+    passed.iter().flatten().any(|(tables, depth)| *tables > u64::from(MAX_TABLES) || *depth > MAX_DEPTH)
 }

@@ -20,9 +20,9 @@ use crate::field::Field;
 use crate::hir::{Match, Place};
 
 /// Rules from which on a look-up is data.
-const MIN_RULES: usize = 24;
+pub(super) const MIN_RULES: usize = 24;
 /// The same where the look-up is made for the whole burst.
-const MIN_GATHERED: usize = 10;
+pub(super) const MIN_GATHERED: usize = 10;
 /// Cases of code behind a look-up.
 const MAX_CASES: usize = 4096;
 
@@ -55,8 +55,9 @@ impl<'p> Lower<'p> {
             return Err(format!("it has {} rules, and a look-up pays from {least} on", rules.len()));
         }
         let mut state = state.clone();
-        let (guard, facts, mut spelled) = self.spelled(rules, &state)?;
-        let several = merge::merge(&mut spelled, self.rules_of(&state));
+        let (guard, facts, mut spelled) =
+            spell(rules, &state.facts).ok_or_else(|| format!("a rule would become more than {MAX_ENTRIES} entries"))?;
+        let several = merge::merge(&mut spelled, |a, b| self.do_the_same(&state, a, b));
         let slots = layout(&spelled).ok_or_else(|| format!("its key would have more than {MAX_WORDS} words"))?;
         let alike = self.alike_of(&state, self.ends_by_verdict(&state));
         if alike.cases.len() > MAX_CASES {
@@ -93,20 +94,6 @@ impl<'p> Lower<'p> {
             lower.found(&rest, ports, found, state, out);
         });
         Ok(())
-    }
-
-    /// The tests that all rules share but one behind them that always holds, what is known where they hold, and what is left
-    /// of the rules as masks, without the one that always holds.
-    fn spelled(&self, rules: &[Open], state: &State) -> Result<(entries::Shared, Facts, Spelled), String> {
-        let guard = shared_tests(rules, &state.facts);
-        let mut facts = state.facts.clone();
-        for (read, value, mask) in &guard {
-            let atom = super::facts::Atom { read: *read, test: Match::Masked { value: *value, mask: *mask } };
-            facts.learn(&atom, true);
-        }
-        let spelled =
-            spell_rules(rules, &facts).ok_or_else(|| format!("a rule would become more than {MAX_ENTRIES} entries"))?;
-        Ok((guard, facts, spelled))
     }
 
     /// The words of a key; neighbours are read together. And the ports, if they are part of it.
@@ -219,6 +206,19 @@ impl<'p> Lower<'p> {
         });
         number as u16
     }
+}
+
+/// The tests that all rules share but one behind them that always holds, what is known where they hold, and what is left of the
+/// rules as masks, without the one that always holds; nothing if a rule would be too many entries.
+pub(super) fn spell(rules: &[Open], facts: &Facts) -> Option<(entries::Shared, Facts, Spelled)> {
+    let guard = shared_tests(rules, facts);
+    let mut facts = facts.clone();
+    for (read, value, mask) in &guard {
+        let atom = super::facts::Atom { read: *read, test: Match::Masked { value: *value, mask: *mask } };
+        facts.learn(&atom, true);
+    }
+    let spelled = spell_rules(rules, &facts)?;
+    Some((guard, facts, spelled))
 }
 
 /// The rules as entries, whose values are a rule's number and, above it, what it does.

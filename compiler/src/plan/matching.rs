@@ -14,7 +14,7 @@ use crate::hir::{Cond, Match, Order, Read, Space, View};
 const TREE_ENDS: usize = 48;
 
 /// Rules of a table that is told apart by a tree, at the most.
-const MAX_TREE_RULES: usize = 64;
+pub(super) const MAX_TREE_RULES: usize = 64;
 
 /// A rule that may still hold: its number, and what is open of its condition.
 pub(super) type Open = (usize, Cond);
@@ -177,7 +177,7 @@ impl<'p> Lower<'p> {
 }
 
 /// The rules that may hold under the facts, up to the first that surely does.
-fn still_open(rules: &[Open], facts: &Facts) -> Vec<Open> {
+pub(super) fn still_open(rules: &[Open], facts: &Facts) -> Vec<Open> {
     let mut open = Vec::new();
     for (rule, cond) in rules {
         match facts.simplify(cond) {
@@ -208,7 +208,7 @@ fn next_test(cond: &Cond) -> Option<Atom> {
 }
 
 /// How many ends the tree would have, if not more than `limit`, and the tests on its longest path.
-fn ends(rules: &[Open], facts: &Facts, limit: usize) -> Option<(usize, u32)> {
+pub(super) fn ends(rules: &[Open], facts: &Facts, limit: usize) -> Option<(usize, u32)> {
     if limit == 0 {
         return None;
     }
@@ -229,7 +229,7 @@ fn tests(cond: &Cond) -> u32 {
     tests
 }
 
-fn each_read(cond: &Cond, visit: &mut impl FnMut(&Read)) {
+pub(super) fn each_read(cond: &Cond, visit: &mut impl FnMut(&Read)) {
     match cond {
         Cond::True => {}
         Cond::Has(header) => each_read(&super::facts::spell_out(*header), visit),
@@ -241,7 +241,7 @@ fn each_read(cond: &Cond, visit: &mut impl FnMut(&Read)) {
 }
 
 /// The condition with `in_port` as actions see it: nothing overrides it for this look-up.
-fn as_actions_see_port(cond: &Cond) -> Cond {
+pub(super) fn as_actions_see_port(cond: &Cond) -> Cond {
     let seen = |read: &Read| match read.place.space {
         Space::Field(Field::InPort | Field::InPortNumber) => Read { view: View::Action, ..*read },
         _ => *read,

@@ -10,7 +10,7 @@
 
 use super::entries::{Spelled, Tests, Want};
 use crate::field::Field;
-use crate::hir::{Place, Read, Rule, Space};
+use crate::hir::{Place, Read, Space};
 
 /// A rule that stands for several, numbered one behind the other: that of a packet is so many behind the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,12 +41,13 @@ impl Several {
 
 const PORTS: [Field; 2] = [Field::TcpSrc, Field::TcpDst];
 
-/// Puts rules together. For each rule that stands for several: its number, and how they are told apart.
-pub(super) fn merge(spelled: &mut Spelled, rules: &[Rule]) -> Vec<(usize, Several)> {
+/// Puts rules together, of those that do the same. For each rule that stands for several: its number, and how they are told
+/// apart.
+pub(super) fn merge(spelled: &mut Spelled, same: impl Fn(usize, usize) -> bool) -> Vec<(usize, Several)> {
     let (mut merged, mut several) = (Spelled::new(), Vec::new());
     let mut at = 0;
     while at < spelled.len() {
-        let run = if starts_range(&spelled[at].1) { run(&spelled[at..], rules) } else { 1 };
+        let run = if starts_range(&spelled[at].1) { run(&spelled[at..], &same) } else { 1 };
         let end = (2..=run).rev().find_map(|n| Some((n, grid(&spelled[at..at + n])?)));
         let (n, tests, apart) = match end {
             Some((n, (tests, apart))) => (n, vec![tests], Some(apart)),
@@ -77,13 +78,13 @@ fn power(want: &Want) -> Option<u8> {
 }
 
 /// How many rules from the first on do the same and differ in ports at the most.
-fn run(spelled: &[(usize, Vec<Tests>)], rules: &[Rule]) -> usize {
+fn run(spelled: &[(usize, Vec<Tests>)], same: &impl Fn(usize, usize) -> bool) -> usize {
     let (first, alternatives) = &spelled[0];
     let [tests] = &alternatives[..] else { return 1 };
     let rest = rest(tests);
     let alike = |k: usize, (rule, alternatives): &(usize, Vec<Tests>)| {
         let [tests] = &alternatives[..] else { return false };
-        *rule == first + k && rules[*rule].actions == rules[*first].actions && self::rest(tests) == rest
+        *rule == first + k && same(*rule, *first) && self::rest(tests) == rest
     };
     // Two ranges of ports are at most 16 masks each.
     spelled.iter().take(256).enumerate().take_while(|(k, one)| alike(*k, one)).count()
@@ -154,17 +155,6 @@ mod tests {
         (10..16).map(|log| masked(field, 1 << log, 0xffff & !((1 << log) - 1))).collect()
     }
 
-    fn rules(n: usize) -> Vec<Rule> {
-        let rule = Rule {
-            priority: 1,
-            cond: crate::hir::Cond::True,
-            actions: vec![],
-            text: String::new(),
-            span: Default::default(),
-        };
-        vec![rule; n]
-    }
-
     #[test]
     fn combinations_of_ranges_are_one_entry() {
         let address = masked(Field::Ipv4Src, 7, 0xff);
@@ -175,7 +165,7 @@ mod tests {
             }
         }
         spelled.push((36, vec![vec![address]]));
-        let several = merge(&mut spelled, &rules(37));
+        let several = merge(&mut spelled, |_, _| true);
         assert_eq!(spelled.iter().map(|(rule, _)| *rule).collect::<Vec<_>>(), [0, 36]);
         let range = Want::Between { low: 1024, high: 65_535 };
         assert_eq!(spelled[0].1[0], [address, (read(Field::TcpSrc), range), (read(Field::TcpDst), range)]);
@@ -189,7 +179,7 @@ mod tests {
         let mut spelled: Spelled =
             wants.iter().enumerate().map(|(k, (v, m))| (k, vec![vec![masked(Field::TcpDst, *v, *m)]])).collect();
         let before = spelled.clone();
-        assert_eq!(merge(&mut spelled, &rules(4)), []);
+        assert_eq!(merge(&mut spelled, |_, _| true), []);
         assert_eq!(spelled, before);
     }
 }

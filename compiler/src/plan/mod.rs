@@ -6,6 +6,7 @@
 //! | file | decides |
 //! |---|---|
 //! | [`analysis`] | what tables do and reach; whether they are counted |
+//! | [`product`] | which tables are one with those that they go on to; [`predict`]: by what that costs |
 //! | [`entries`] | how conditions are spelled out as entries, and where fields lie in a key |
 //! | [`facts`] | what is known on a path, so that nothing is tested twice |
 //! | [`values`] | how a field is read, and when a value at hand serves; `numbers`: those of ports, [`declared`]: of headers that the program declares |
@@ -28,6 +29,8 @@ mod lower;
 mod matching;
 mod merge;
 mod numbers;
+mod predict;
+mod product;
 pub mod report;
 pub mod values;
 pub mod visit;

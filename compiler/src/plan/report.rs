@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+pub use super::product::Merged;
 use crate::hir::{Place, TableId};
 
 /// A piece of code that packets run.
@@ -95,6 +96,8 @@ pub struct Waits {
 pub struct Report {
     /// Tables, in the order in which code was made for them.
     pub decisions: Vec<Decision>,
+    /// Tables that are one with others.
+    pub merged: Vec<Merged>,
     /// Points, in order.
     pub points: Vec<Waits>,
     /// What each body reads, in the order of its first uses.

@@ -26,10 +26,11 @@ use pipec_abi::{CtPoint, DropReason, Verdict};
 
 use self::ends::maybe;
 use super::alike::{Alike, Case, alike};
-use super::analysis::{Analysis, analyse};
+use super::analysis::{Analysis, analyse, reached};
 use super::code::{Expr, External, Function, Label, Op, Param, Plan, Rows, Stage, Stmt, Value};
 use super::dead;
 use super::facts::{Facts, Known};
+use super::product::Product;
 use super::report::{Body, Classifier, Decision, Report, Waits};
 use super::values::{Fresh, Site, Values, Wide};
 use crate::describe::{describe, open_tables};
@@ -102,7 +103,12 @@ impl State {
 /// The work.
 pub(super) struct Lower<'p> {
     pub program: &'p Program,
+    /// The same before tables were put together, and what rules count for.
+    source: &'p Program,
+    product: &'p Product,
     analysis: Analysis,
+    /// In how many places each table is reached.
+    reached: Vec<usize>,
     counters: Vec<Vec<(u32, u32)>>,
     counter_ids: BTreeMap<Vec<(u32, u32)>, u32>,
     points: Vec<Vec<Stmt>>,
@@ -136,13 +142,15 @@ pub(super) struct Lower<'p> {
 }
 
 /// Plans a program.
-pub fn lower(program: &Program, costs: &Costs) -> (Plan, Report) {
-    let alike = alike_rules(program);
+pub fn lower(source: &Program, costs: &Costs) -> (Plan, Report) {
+    let counted = analyse(source).counted;
+    let product = if counted { Product::none(source) } else { Product::of(source, costs) };
+    let alike = alike_rules(&product);
     let run = |in_order| {
         // At first all functions are taken to have writes behind them; each run knows more of those that have not.
         let mut known = None;
         loop {
-            let (plan, report, seen) = Lower::new(program, &alike, *costs, in_order, known.clone()).run();
+            let (plan, report, seen) = Lower::new(source, &product, &alike, *costs, in_order, known.clone()).run();
             if seen.len() == plan.functions.len() || known.as_ref() == Some(&seen) {
                 return (plan, report);
             }
@@ -150,7 +158,7 @@ pub fn lower(program: &Program, costs: &Costs) -> (Plan, Report) {
         }
     };
     let mut why = "a packet could pass too many tables, so that they are counted".to_string();
-    if !analyse(program).counted {
+    if !counted {
         let ahead = run(false);
         if ahead.0.points.len() <= MAX_POINTS {
             return ahead;
@@ -162,26 +170,36 @@ pub fn lower(program: &Program, costs: &Costs) -> (Plan, Report) {
 }
 
 /// What the rules of each table do.
-fn alike_rules(program: &Program) -> Vec<[Alike; 2]> {
-    let both = |rules: &[crate::hir::Rule]| [alike(rules, false), alike(rules, true)];
+fn alike_rules(product: &Product) -> Vec<[Alike; 2]> {
+    let program = &product.program;
+    let both = |t: usize, rules: &[crate::hir::Rule]| {
+        let missed = |rule: usize| product.missed(TableId(t as u16), rule);
+        [alike(rules, missed, false), alike(rules, missed, true)]
+    };
     program
         .tables
         .iter()
-        .map(|table| if table.keyed.is_none() { both(&table.rules) } else { Default::default() })
+        .enumerate()
+        .map(|(t, table)| if table.keyed.is_none() { both(t, &table.rules) } else { Default::default() })
         .collect()
 }
 
 impl<'p> Lower<'p> {
     fn new(
-        program: &'p Program,
+        source: &'p Program,
+        product: &'p Product,
         alike: &'p [[Alike; 2]],
         costs: Costs,
         all_in_order: bool,
         known: Option<BTreeSet<TableId>>,
     ) -> Lower<'p> {
+        let program = &product.program;
         Lower {
             program,
+            source,
+            product,
             analysis: analyse(program),
+            reached: reached(program, alike),
             // The first are those that the program names.
             counters: vec![Vec::new(); program.counters.len()],
             counter_ids: BTreeMap::new(),
@@ -203,7 +221,7 @@ impl<'p> Lower<'p> {
             values: 0,
             spent: 0,
             all_in_order,
-            report: Report::default(),
+            report: Report { merged: product.merged.clone(), ..Report::default() },
             body: Body::Prefix,
             waiting_args: 0,
         }
@@ -238,7 +256,7 @@ impl<'p> Lower<'p> {
         functions.sort_by_key(|f| self.function_ids[&self.table_by_name(&f.name)]);
         self.report.counted = self.analysis.counted;
         let scratch = self.place_stages();
-        let mut meta = describe(self.program, self.counters, self.points.len());
+        let mut meta = describe(self.source, self.counters, self.points.len());
         meta.vars += self.waiting_args as u32;
         meta.scratch = scratch;
         let mut plan = Plan {
@@ -376,14 +394,14 @@ impl<'p> Lower<'p> {
         let mut surely = false;
         let left = left.take_while(|known| !std::mem::replace(&mut surely, *known == Known::True)).count();
         // Where each place has its own rules, all of them together are hardly more than the table.
-        left <= INLINE_RULES || left * self.analysis.reached[t] <= 2 * rules.len()
+        left <= INLINE_RULES || left * self.reached[t] <= 2 * rules.len()
     }
 
     fn is_function(&self, table: TableId) -> bool {
         let t = usize::from(table.0);
         let rules = self.program.tables[t].rules.len();
         self.analysis.cyclic[t]
-            || (self.analysis.reached[t] > 1 && rules > INLINE_RULES)
+            || (self.reached[t] > 1 && rules > INLINE_RULES)
             || (self.spent > BODY_BUDGET && rules > 0)
     }
 
@@ -392,11 +410,11 @@ impl<'p> Lower<'p> {
         let t = usize::from(table.0);
         let why = if self.analysis.cyclic[t] {
             "the table can reach itself".to_string()
-        } else if self.analysis.reached[t] > 1 {
+        } else if self.reached[t] > 1 {
             let rules = self.program.tables[t].rules.len();
             format!(
                 "the table is reached from {} places and has {rules} rules, more than {INLINE_RULES}",
-                self.analysis.reached[t]
+                self.reached[t]
             )
         } else {
             format!("the code around it has more than {BODY_BUDGET} statements")
@@ -481,12 +499,10 @@ impl<'p> Lower<'p> {
 
     /// The first counter of the state's table, whose rules are counted by number; what misses, behind them.
     pub(super) fn counters_of(&mut self, state: &State) -> u32 {
-        let table = u32::from(state.table.0);
         let base = self.counters.len() as u32;
         // Each place gets the rules taken before, so that they are counted with it.
-        for rule in 0..=self.rules_of(state).len() as u32 {
-            let mut rules = state.taken.clone();
-            rules.push((table, rule));
+        for rule in 0..=self.rules_of(state).len() {
+            let rules = [state.taken.clone(), self.product.rules(state.table, rule)].concat();
             self.counters.push(rules);
         }
         base
@@ -530,16 +546,17 @@ impl<'p> Lower<'p> {
         if case.ends {
             state.end_by = Some(word(self, out));
         }
-        if case.actions.is_empty() && !case.ends {
+        if case.missed && !case.ends {
+            self.because(DropReason::NoMatch, &mut state);
+        } else if case.actions.is_empty() && !case.ends {
             self.because(DropReason::Policy, &mut state);
-            return self.end_list(state, out);
         }
         self.actions(&case.actions, state, out);
     }
 
     /// Takes a rule: counts it and does what it says.
     pub(super) fn take(&mut self, rule: usize, mut state: State, out: &mut Vec<Stmt>) {
-        state.taken.push((u32::from(state.table.0), rule as u32));
+        state.taken.extend(self.product.rules(state.table, rule));
         self.take_uncounted(rule, state, out);
     }
 
@@ -550,8 +567,14 @@ impl<'p> Lower<'p> {
         let rules = &program.table(state.table).rules;
         match rules.get(rule) {
             None => self.because(DropReason::NoMatch, &mut state),
-            Some(rule) if rule.actions.is_empty() => self.because(DropReason::Policy, &mut state),
-            Some(rule) => return self.actions(&rule.actions, state, out),
+            Some(found) => {
+                if self.product.missed(state.table, rule) {
+                    self.because(DropReason::NoMatch, &mut state);
+                } else if found.actions.is_empty() {
+                    self.because(DropReason::Policy, &mut state);
+                }
+                return self.actions(&found.actions, state, out);
+            }
         }
         self.end_list(state, out);
     }
@@ -570,6 +593,12 @@ impl<'p> Lower<'p> {
     pub(super) fn site<'a>(&'a mut self, state: &'a mut State, out: &'a mut Vec<Stmt>) -> Site<'a> {
         let headers = &self.program.headers;
         Site { values: &mut state.values, facts: &state.facts, headers, fresh: &mut self.fresh, out }
+    }
+
+    /// Whether two rules of the state's table do the same.
+    pub(super) fn do_the_same(&self, state: &State, a: usize, b: usize) -> bool {
+        let (rules, missed) = (self.rules_of(state), |rule| self.product.missed(state.table, rule));
+        rules[a].actions == rules[b].actions && missed(a) == missed(b)
     }
 
     /// The rules of the state's table.

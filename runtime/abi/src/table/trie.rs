@@ -137,8 +137,13 @@ impl Trie {
     #[inline(always)]
     pub fn lookup(&self, upper: u64, lower: u64) -> u32 {
         let leaf = self.top.get((upper >> (64 - self.first)) as usize);
-        let mut leaf = leaf.map_or(NONE, |leaf| leaf.load(Ordering::Acquire));
-        let mut depth = self.first;
+        let leaf = leaf.map_or(NONE, |leaf| leaf.load(Ordering::Acquire));
+        self.descend(leaf, self.first, upper, lower)
+    }
+
+    /// The value that a key finds from a leaf on that stands at bit `depth`.
+    #[inline(always)]
+    fn descend(&self, mut leaf: u32, mut depth: u32, upper: u64, lower: u64) -> u32 {
         while leaf & LEADS != 0 {
             let (node, way) = (leaf & !LEADS, way(upper, lower, depth));
             leaf = self.leaf(node, if depth < self.plain { way as u32 + 1 } else { run(self.word(node), way) });
@@ -164,10 +169,7 @@ impl Trie {
     pub fn lookup_burst(&self, n: usize, key: impl Fn(usize) -> (u64, u64)) -> [u32; BURST] {
         let mut leaves = [NONE; BURST];
         if self.words.len() < FEW_WORDS {
-            for (i, leaf) in leaves.iter_mut().enumerate().take(n) {
-                let (upper, lower) = key(i);
-                *leaf = self.lookup(upper, lower);
-            }
+            self.lookup_near(&mut leaves, n, key);
             return leaves;
         }
         let mut upper = [0; BURST];
@@ -200,6 +202,32 @@ impl Trie {
             depth += STEP;
         }
         leaves
+    }
+
+    /// The same where nodes lie in the nearer caches: what costs there are branches that packets decide. So all keys take one
+    /// step below the array, also those that have arrived; only the few that are then still under way go on, one by one.
+    #[inline(always)]
+    fn lookup_near(&self, leaves: &mut [u32; BURST], n: usize, key: impl Fn(usize) -> (u64, u64)) {
+        let mut under_way = [0u8; BURST];
+        let mut left = 0;
+        let plain = self.first < self.plain;
+        for (i, to) in leaves.iter_mut().enumerate().take(n) {
+            let upper = key(i).0;
+            let leaf = self.top.get((upper >> (64 - self.first)) as usize);
+            let leaf = leaf.map_or(NONE, |leaf| leaf.load(Ordering::Acquire));
+            let leads = (leaf as i32 >> 31) as u32;
+            let node = leaf & leads & !LEADS;
+            let way = way(upper, 0, self.first);
+            let run = if plain { way as u32 + 1 } else { run(self.word(node), way) };
+            let below = self.leaf(node, run);
+            *to = leaf & !leads | below & leads;
+            under_way[left % BURST] = i as u8;
+            left += (*to >> 31) as usize;
+        }
+        for i in under_way.iter().take(left).map(|i| usize::from(*i) % BURST) {
+            let (upper, lower) = key(i);
+            leaves[i] = self.descend(leaves[i], self.first + STEP, upper, lower);
+        }
     }
 
     #[inline(always)]
