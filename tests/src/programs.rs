@@ -147,6 +147,75 @@ pub fn shaping() -> impl Strategy<Value = Program> {
     )
 }
 
+/// A program of tables with some ten to twenty rules that mostly write and go on to the next, so that plans make them one.
+pub fn connected() -> impl Strategy<Value = Program> {
+    prop::sample::subsequence((0..FIELDS.len()).collect::<Vec<_>>(), 4).prop_flat_map(connected_by)
+}
+
+/// The same, whose rules test these fields and variables.
+fn connected_by(fields: Vec<usize>) -> impl Strategy<Value = Program> {
+    let cond = move || {
+        let place = prop_oneof![
+            Just(Place { space: Space::Meta, offset: 0, width: 64 }),
+            Just(Place { space: Space::Meta, offset: 32, width: 32 })
+        ];
+        let register = (place, 0u128..4).prop_map(|(place, value)| {
+            let mask = ones(place.width);
+            Cond::Compare(Read { place, view: View::Table }, Match::Masked { value, mask })
+        });
+        let field = prop::sample::select(fields.clone()).prop_flat_map(|field| {
+            let (field, header, values) = FIELDS[field];
+            let test = prop::sample::select(values).prop_flat_map(move |value| test(field.width(), value));
+            test.prop_map(move |test| {
+                let read = Read { place: Place::field(field), view: View::Table };
+                Cond::All(vec![Cond::Has(header), Cond::Compare(read, test)])
+            })
+        });
+        let tests = (prop::option::weighted(0.8, register), prop::collection::vec(field, 1..3));
+        tests.prop_map(|(register, tests)| Cond::All(register.into_iter().chain(tests).collect()))
+    };
+    let write = || {
+        let count = (0u16..2).prop_map(|counter| Action::Count(CounterId(counter)));
+        let register = (place(), 0u128..4).prop_map(|(place, value)| Action::Set { place, value: Value::Const(value) });
+        prop_oneof![4 => register.boxed(), 1 => set().boxed(), 1 => count.boxed()]
+    };
+    let last = |t: usize| {
+        let on = (t + 1..4).prop_map(|t| Action::Goto(TableId(t as u16)));
+        let back = (t + 1..4).prop_map(|t| Action::Call { table: TableId(t as u16), in_port: None });
+        let end = || {
+            let ends = [Action::Drop, Action::InPort, Action::Flood, Action::DecTtl];
+            prop_oneof![2 => (0u16..3).prop_map(|port| Action::Output(PortId(port))), 1 => prop::sample::select(ends.to_vec())]
+        };
+        if t < 3 { prop_oneof![6 => on, 2 => back, 2 => end()].boxed() } else { end().boxed() }
+    };
+    let table = move |t: usize| {
+        let list = (prop::collection::vec(write(), 0..3), prop::option::weighted(0.9, last(t)))
+            .prop_map(|(writes, last)| writes.into_iter().chain(last).collect::<Vec<_>>());
+        let rule = (cond(), list).prop_map(|(cond, actions)| Rule {
+            priority: 0,
+            cond,
+            actions,
+            text: String::new(),
+            span: Span::default(),
+        });
+        prop::collection::vec(rule, 6..20).prop_map(move |rules| Table {
+            name: format!("t{t}"),
+            rules,
+            span: Span::default(),
+            keyed: None,
+        })
+    };
+    (0..4).map(table).collect::<Vec<_>>().prop_map(|tables| Program {
+        name: "connected".into(),
+        ports: (1..4).map(|n| Port { name: format!("p{n}"), number: n }).collect(),
+        metadata_words: WORDS,
+        tables,
+        counters: vec!["first".into(), "second".into()],
+        headers: shapes::headers(),
+        ..Program::default()
+    })
+}
+
 /// Two meters: one of packets, one of kilobits.
 fn meters() -> impl Strategy<Value = Vec<Meter>> {
     let meter = |unit, rate: std::ops::Range<u32>, burst: std::ops::Range<u32>| {
@@ -224,6 +293,11 @@ fn test(width: u8, value: u128) -> impl Strategy<Value = Match> {
 }
 
 fn compare() -> impl Strategy<Value = Cond> {
+    prop_oneof![22 => test_of_place(), 1 => compare_to()]
+}
+
+/// A test of a field, a variable, a port or a header, that may be part of a key.
+fn test_of_place() -> impl Strategy<Value = Cond> {
     let of_field = field().prop_flat_map(|(field, header, value)| {
         test(field.width(), value).prop_map(move |test| {
             let read = Read { place: Place::field(field), view: View::Table };
@@ -245,7 +319,7 @@ fn compare() -> impl Strategy<Value = Cond> {
             Cond::All(vec![Cond::Has(Header::Declared(header)), Cond::Compare(read, test)])
         })
     });
-    prop_oneof![12 => of_field, 2 => of_meta, 4 => of_port, 1 => compare_to(), 4 => of_header]
+    prop_oneof![12 => of_field, 2 => of_meta, 4 => of_port, 4 => of_header]
 }
 
 /// Two places against each other.

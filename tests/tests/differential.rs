@@ -56,6 +56,11 @@ proptest! {
     }
 
     #[test]
+    fn tables_that_are_one_do_the_same(program in programs::connected().prop_map(Shown), arrivals in arrivals()) {
+        assert_same(&program.0, &eval(&program.0), &jit(&program.0), &arrivals.0);
+    }
+
+    #[test]
     fn jit_is_eval_where_tables_reach_themselves(program in program(true), arrivals in arrivals()) {
         assert_same(&program.0, &eval(&program.0), &jit(&program.0), &arrivals.0);
     }

@@ -147,7 +147,8 @@ impl Product {
         let others: BTreeMap<TableId, Indexed<'_>> =
             with.iter().map(|to| (*to, Indexed::of(&self.program.tables[usize::from(to.0)]))).collect();
         let sum = own.len() + others.values().map(|other| other.rules.len()).sum::<usize>();
-        let limit = MAX_RULES.min(4 * sum);
+        // A long product takes more of the caches than it saves.
+        let limit = MAX_RULES.min(4 * sum + 256);
         let (mut rules, mut counted) = (Vec::new(), Vec::new());
         for (number, rule) in own.iter().enumerate() {
             let behind = goes_to(rule).and_then(|to| Some((to, others.get(&to)?, Behind::of(rule)?)));
