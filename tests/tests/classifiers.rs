@@ -1,8 +1,10 @@
 //! Tables get the classifier that suits their rules.
 
+use pipec_compiler::hir::Program;
+use pipec_compiler::plan::Plan;
 use pipec_compiler::source::Sources;
 use pipec_tests::assert_classifier;
-use pipec_tests::classifier::table;
+use pipec_tests::classifier::{explanation, table};
 
 fn rules(n: usize, rule: impl Fn(usize) -> String) -> Vec<String> {
     (0..n).map(rule).collect()
@@ -88,4 +90,109 @@ fn some_rules_that_no_tree_takes_are_a_chain() {
         format!("ipv4.src & {} == 0.0.0.0 && udp.src & {bit} == 0 => output(b);", std::net::Ipv4Addr::from(bit))
     };
     assert_classifier!(table(&rules(8, rule)), "t", "chain");
+}
+
+/// A program of these lines of OpenFlow.
+fn flows(lines: &[String]) -> Program {
+    let mut sources = Sources::default();
+    let file = sources.add("lines.flows", lines.join("\n"));
+    let (program, diagnostics) = pipec_compiler::front(&mut sources, file, &[]);
+    program.unwrap_or_else(|| panic!("{diagnostics:?}"))
+}
+
+/// Services of eight back ends each: in one table, in two with a register between them, or in one for each service.
+fn balancer(form: usize, services: usize) -> Vec<String> {
+    let mut lines = vec![];
+    for service in 0..services {
+        let (number, matched) = (service + 1, format!("udp,nw_dst=198.18.0.{service},tp_dst=1{service:03}"));
+        match form {
+            1 => lines.push(format!("table=0,{matched} actions=load:{number}->NXM_NX_REG0[],goto_table:1")),
+            2 => lines.push(format!("table=0,{matched} actions=goto_table:{number}")),
+            _ => {}
+        }
+        for end in 0..8 {
+            let client = format!("nw_src={}.0.0.0/3", end << 5);
+            let actions = format!("actions=dec_ttl,set_field:02:00:00:00:{service:02x}:{end:02x}->eth_dst,output:2");
+            lines.push(match form {
+                0 => format!("table=0,{matched},{client} {actions}"),
+                1 => format!("table=1,reg0={number},ip,{client} {actions}"),
+                _ => format!("table={number},ip,{client} {actions}"),
+            });
+        }
+    }
+    lines
+}
+
+#[test]
+fn tables_that_go_on_to_others_cost_what_one_does() {
+    // More tables than a packet may nest calls.
+    for services in [10, 100] {
+        let plans: Vec<Plan> =
+            (0..3).map(|form| pipec_compiler::plan::plan(&flows(&balancer(form, services)))).collect();
+        for form in 0..3 {
+            let program = flows(&balancer(form, services));
+            assert_classifier!(program, "0", "hash");
+            let others = explanation(&program).tables;
+            assert!(others[1..].iter().all(|table| table.places.is_empty()), "all in one look-up");
+            let data = |plan: &Plan| pipec_abi::table::decode(&plan.tables[0]).2.len();
+            assert_eq!(data(&plans[form]), 8 * services, "what nothing can miss is no entry");
+            assert_eq!(plans[form].prefix.len(), plans[0].prefix.len());
+            assert_eq!(plans[form].stages[0].body.len(), plans[0].stages[0].body.len());
+        }
+    }
+}
+
+#[test]
+fn what_comes_back_or_may_end_keeps_tables_apart() {
+    let of = |actions: &str| {
+        let first = (0..12).map(|i| format!("table=0,udp,nw_dst=198.18.0.{i} actions={actions}"));
+        let second = (0..12).map(|i| format!("table=1,udp,tp_dst={i} actions=output:{}", i % 3 + 1));
+        let explained = explanation(&flows(&first.chain(second).collect::<Vec<_>>()));
+        explained.tables[1].places.is_empty()
+    };
+    assert!(of("load:1->NXM_NX_REG0[],goto_table:1"));
+    assert!(of("resubmit(,1)"), "nothing follows what was called");
+    assert!(!of("resubmit(,1),output:1"));
+    assert!(!of("dec_ttl,goto_table:1"), "a packet whose time is over does not go on");
+    assert!(!of("mod_tp_dst:7,goto_table:1"), "what is asked for was written");
+}
+
+#[test]
+fn rules_for_several_kinds_of_packets_are_taken_apart() {
+    let rule = |i: usize| {
+        format!(
+            "udp && ipv4.dst in 10.{i}.{i}.0/24 && udp.dst == {i} => output(b);
+             ipv6.src in 2001:db8:{i:x}::/48 && tcp.dst == {i} => output(a);
+             arp && arp.tpa == 10.{i}.0.1 => output(b);"
+        )
+    };
+    let program = table(&rules(100, rule));
+    let explained = explanation(&program);
+    let places = &explained.tables[0].places;
+    let words: Vec<_> = places.iter().map(|place| place.data.as_ref().map_or(0, |data| data.key_words)).collect();
+    assert_eq!(words, [1, 1, 3, 0], "{}", explained.text(None));
+    assert!(places[0].rejected[0].why.starts_with("by eth.type its parts take"), "{:?}", places[0].rejected);
+}
+
+#[test]
+fn a_header_that_all_rules_ask_for_is_no_part_of_the_key() {
+    // TCP is over IPv4 or over IPv6.
+    let program = table(&rules(64, |i| format!("tcp.dst == {} => output(b);", 3 * i)));
+    assert_classifier!(program, "t", "index");
+}
+
+#[test]
+fn a_table_that_many_rules_do_alike_is_reached_in_one_place() {
+    let rules = |t: &str, field: &str, last: &str| {
+        let rule = |i: usize| format!("ipv4.{field} in 10.{i}.0.0/{} => {last};", 16 + i % 9);
+        format!("table {t} {{ {} else => drop; }}", (0..200).map(rule).collect::<String>())
+    };
+    let first = rules("first", "src", "dec_ttl, goto second");
+    let second = rules("second", "dst", "output(b)");
+    let mut sources = Sources::default();
+    let file = sources.add("two.pipe", format!("pipeline p {{ port a, b; {first} {second} }}"));
+    let (program, diagnostics) = pipec_compiler::front(&mut sources, file, &[]);
+    let program = program.unwrap_or_else(|| panic!("{diagnostics:?}"));
+    let plan = pipec_compiler::plan::plan(&program);
+    assert_eq!((plan.functions.len(), plan.stages.len()), (0, 2), "both look-ups are made for the burst");
 }

@@ -10,7 +10,7 @@
 use pipec_abi::header::proto;
 use pipec_abi::table::{Entry, MAX_WORDS, Range, prefixes};
 
-use super::facts::{Facts, Known, ones, spell_out};
+use super::facts::{Atom, Facts, Known, ones, spell_out};
 use super::matching::Open;
 use crate::field::{Field, Header};
 use crate::hir::{Cond, Match, Place, Read, Space, View};
@@ -31,9 +31,6 @@ pub(super) enum Want {
 /// Tests that must all hold, one a field.
 pub(super) type Tests = Vec<(Read, Want)>;
 
-/// Tests by masks that rules share.
-pub(super) type Shared = Vec<(Read, u128, u128)>;
-
 /// Rules by number, each with its alternatives.
 pub(super) type Spelled = Vec<(usize, Vec<Tests>)>;
 
@@ -45,33 +42,55 @@ pub(super) struct Slot {
     pub shift: u32,
 }
 
-/// Tests that every rule makes as they are, up to one that always holds.
-pub(super) fn shared_tests(rules: &[Open], facts: &Facts) -> Shared {
-    let mut shared: Option<Vec<_>> = None;
-    for (_, cond) in rules {
-        let cond = match facts.simplify(cond) {
-            Known::Open(cond) => cond,
-            Known::True => break,
-            Known::False => continue,
-        };
-        let own = conjuncts(&cond);
-        shared = Some(match shared {
-            None => own,
-            Some(shared) => shared.into_iter().filter(|test| own.contains(test)).collect(),
-        });
-        if shared.as_ref().is_some_and(Vec::is_empty) {
-            break;
-        }
-    }
-    shared.unwrap_or_default()
+/// Rules without what they share.
+pub(super) struct Apart {
+    /// Conditions that all of them have, up to one that always holds.
+    pub shared: Vec<Cond>,
+    /// What is known where these hold.
+    pub facts: Facts,
+    /// What is left of each.
+    pub rules: Vec<Open>,
 }
 
-/// The tests by masks that a condition surely makes.
-fn conjuncts(cond: &Cond) -> Shared {
+/// Takes out of rules what all of them ask for in the same words.
+pub(super) fn apart(rules: &[Open], facts: &Facts) -> Apart {
+    let (mut shared, mut open): (Option<Vec<Cond>>, Vec<(usize, Vec<Cond>)>) = (None, Vec::new());
+    for (rule, cond) in rules {
+        let own = match facts.simplify(cond) {
+            Known::Open(cond) => parts(cond),
+            Known::False => continue,
+            Known::True => {
+                open.push((*rule, vec![]));
+                break;
+            }
+        };
+        shared = Some(match shared {
+            None => own.clone(),
+            Some(shared) => shared.into_iter().filter(|part| own.contains(part)).collect(),
+        });
+        open.push((*rule, own));
+    }
+    let shared = shared.unwrap_or_default();
+    let mut facts = facts.clone();
+    for cond in &shared {
+        if let Cond::Compare(read, test @ Match::Masked { .. }) = cond {
+            facts.learn(&Atom { read: *read, test: test.clone() }, true);
+        }
+    }
+    let rest = |(rule, mut own): (usize, Vec<Cond>)| {
+        own.retain(|part| !shared.contains(part));
+        (rule, if own.is_empty() { Cond::True } else { Cond::All(own) })
+    };
+    let rules = open.into_iter().map(rest).collect();
+    Apart { shared, facts, rules }
+}
+
+/// Conditions that must all hold for one.
+pub(super) fn parts(cond: Cond) -> Vec<Cond> {
     match cond {
-        Cond::Compare(read, Match::Masked { value, mask }) => vec![(*read, *value, *mask)],
-        Cond::All(parts) => parts.iter().flat_map(conjuncts).collect(),
-        _ => Vec::new(),
+        Cond::All(parts) => parts.into_iter().flat_map(self::parts).collect(),
+        Cond::Has(header) => parts(spell_out(header)),
+        one => vec![one],
     }
 }
 

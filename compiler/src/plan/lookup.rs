@@ -1,6 +1,6 @@
 //! Tables with many rules: their look-up is data, and only what differs between rules' actions is code.
 //!
-//! Tests that all rules share become code before the look-up. What is left of each rule is spelled out as entries, each a
+//! Conditions that all rules share become code before the look-up. What is left of each rule is spelled out as entries, each a
 //! mask and a value over a key of words; a rule that would need too many keeps the whole table a chain. Rules with the same
 //! actions are one case of the code behind the look-up.
 
@@ -10,14 +10,14 @@ use pipec_abi::table::{self, Entry, MAX_WORDS};
 
 use super::alike::Alike;
 use super::code::{Expr, Op, Rows, Stmt, Value};
-use super::entries::{self, MAX_ENTRIES, Slot, Spelled, always, entry, layout, shared_tests, spell_rules, words};
-use super::facts::Facts;
+use super::entries::{self, Apart, MAX_ENTRIES, Slot, Spelled, always, apart, entry, layout, spell_rules, words};
+use super::facts::first_atom;
 use super::lower::{Ask, Lower, State};
 use super::matching::Open;
 use super::merge::{self, Several};
 use super::report::Classifier;
 use crate::field::Field;
-use crate::hir::{Match, Place};
+use crate::hir::{Cond, Place};
 
 /// Rules from which on a look-up is data.
 pub(super) const MIN_RULES: usize = 24;
@@ -49,14 +49,14 @@ impl<'p> Lower<'p> {
         out: &mut Vec<Stmt>,
     ) -> Result<(), String> {
         // Behind a look-up packets are spread over tables, and few gather for each.
-        let first = self.may_gather(state) && self.stages.is_empty();
-        let least = if first { MIN_GATHERED } else { MIN_RULES };
+        let least = if self.may_gather(state) && !state.gathered { MIN_GATHERED } else { MIN_RULES };
         if rules.len() < least {
             return Err(format!("it has {} rules, and a look-up pays from {least} on", rules.len()));
         }
         let mut state = state.clone();
-        let (guard, facts, mut spelled) =
-            spell(rules, &state.facts).ok_or_else(|| format!("a rule would become more than {MAX_ENTRIES} entries"))?;
+        let Apart { shared, facts, rules: left } = apart(rules, &state.facts);
+        let mut spelled =
+            spell_rules(&left, &facts).ok_or_else(|| format!("a rule would become more than {MAX_ENTRIES} entries"))?;
         let several = merge::merge(&mut spelled, |a, b| self.do_the_same(&state, a, b));
         let slots = layout(&spelled).ok_or_else(|| format!("its key would have more than {MAX_WORDS} words"))?;
         let alike = self.alike_of(&state, self.ends_by_verdict(&state));
@@ -70,22 +70,22 @@ impl<'p> Lower<'p> {
         rejected.extend(choice.rejected.into_iter().map(|(kind, why)| (table::name(kind), why)));
         let table = self.tables.len() as u16;
         self.tables.push(table::encode(choice.kind, width, &entries));
-        let lookup = Classifier::Lookup { table, guard: guard.len() as u32, cycles: choice.cycles };
+        let lookup = Classifier::Lookup { table, guard: shared.len() as u32, cycles: choice.cycles };
         self.decide(state.table, open, rejected, lookup);
         // What all rules test, as code; a packet that fails it misses.
         let always = always(rules, &state.facts).unwrap_or(self.rules_of(&state).len());
-        for (read, value, mask) in guard {
-            let test = Match::Masked { value, mask };
-            let holds = self.site(&mut state, out).test(&read, &test);
+        for cond in shared {
+            let holds = self.condition(&cond, &mut state, out);
             let mut otherwise = Vec::new();
             let mut without = state.clone();
-            let atom = super::facts::Atom { read, test };
-            without.facts.learn(&atom, false);
+            if let (Cond::Compare(..), Some(atom)) = (&cond, first_atom(&cond)) {
+                without.facts.learn(&atom, false);
+            }
             self.take(always, without, &mut otherwise);
             out.push(Stmt::If { cond: holds.with(Op::Eq, 0), then: otherwise, otherwise: vec![] });
         }
         // Where they hold, an earlier rule may always hold.
-        let miss = entries::always(rules, &facts).unwrap_or(always);
+        let miss = entries::always(&left, &facts).unwrap_or(always);
         state.facts = facts;
         let used = spelled.iter().map(|(rule, _)| alike.case_of[*rule]).collect();
         let rest = Rest { alike, used, miss, several };
@@ -206,19 +206,6 @@ impl<'p> Lower<'p> {
         });
         number as u16
     }
-}
-
-/// The tests that all rules share but one behind them that always holds, what is known where they hold, and what is left of the
-/// rules as masks, without the one that always holds; nothing if a rule would be too many entries.
-pub(super) fn spell(rules: &[Open], facts: &Facts) -> Option<(entries::Shared, Facts, Spelled)> {
-    let guard = shared_tests(rules, facts);
-    let mut facts = facts.clone();
-    for (read, value, mask) in &guard {
-        let atom = super::facts::Atom { read: *read, test: Match::Masked { value: *value, mask: *mask } };
-        facts.learn(&atom, true);
-    }
-    let spelled = spell_rules(rules, &facts)?;
-    Some((guard, facts, spelled))
 }
 
 /// The rules as entries, whose values are a rule's number and, above it, what it does.

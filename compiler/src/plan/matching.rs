@@ -32,18 +32,32 @@ impl<'p> Lower<'p> {
             .enumerate()
             .map(|(i, rule)| (i, if own_port { rule.cond.clone() } else { as_actions_see_port(&rule.cond) }))
             .collect();
+        self.tell_apart(rules, state, &[], out);
+    }
+
+    /// Matches rules of the state's table: all that may still hold, in order. `rejected`: what was not done with them before.
+    pub(super) fn tell_apart(
+        &mut self,
+        rules: Vec<Open>,
+        state: State,
+        rejected: &[(&'static str, String)],
+        out: &mut Vec<Stmt>,
+    ) {
         let limit = TREE_ENDS.max(2 * rules.len());
         let open = still_open(&rules, &state.facts).len();
-        let mut rejected = Vec::new();
+        let mut rejected = rejected.to_vec();
         if rules.iter().any(|(_, cond)| is_opaque(cond)) {
             let why = "a rule compares two places, which no look-up does".to_owned();
-            let rejected = vec![("tree", why.clone()), ("look-up", why)];
+            rejected.extend([("tree", why.clone()), ("look-up", why)]);
             let tests = rules.iter().map(|(_, cond)| tests(cond)).sum();
             self.decide(state.table, open, rejected, Classifier::Chain { tests });
             return self.chain(rules, state, out);
         }
+        if self.split(&rules, &state, out) {
+            return;
+        }
         // From a few rules on, one look-up for the burst is cheaper than branches that surprise.
-        let tried = self.may_gather(&state).then(|| self.lookup(&rules, &state, open, &[], out));
+        let tried = self.may_gather(&state).then(|| self.lookup(&rules, &state, open, &rejected, out));
         if tried == Some(Ok(())) {
             return;
         }
@@ -84,7 +98,7 @@ impl<'p> Lower<'p> {
 
     fn chain(&mut self, rules: Vec<Open>, mut state: State, out: &mut Vec<Stmt>) {
         self.read_ahead(&rules, &mut state, out);
-        let miss = rules.len();
+        let miss = self.rules_of(&state).len();
         for (rule, cond) in rules {
             match state.facts.simplify(&cond) {
                 Known::False => {}
@@ -145,7 +159,7 @@ impl<'p> Lower<'p> {
     }
 
     /// A condition as a word, 0 or 1, without branches.
-    fn condition(&mut self, cond: &Cond, state: &mut State, out: &mut Vec<Stmt>) -> Expr {
+    pub(super) fn condition(&mut self, cond: &Cond, state: &mut State, out: &mut Vec<Stmt>) -> Expr {
         match cond {
             Cond::True => Expr::Const(1),
             Cond::Has(header) => self.condition(&super::facts::spell_out(*header), state, out),

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`analysis`] | what tables do and reach; whether they are counted |
 //! | [`product`] | which tables are one with those that they go on to; [`predict`]: by what that costs |
+//! | [`split`] | which tables are taken apart by the values of a field |
 //! | [`entries`] | how conditions are spelled out as entries, and where fields lie in a key |
 //! | [`facts`] | what is known on a path, so that nothing is tested twice |
 //! | [`values`] | how a field is read, and when a value at hand serves; `numbers`: those of ports, [`declared`]: of headers that the program declares |
@@ -32,6 +33,7 @@ mod numbers;
 mod predict;
 mod product;
 pub mod report;
+mod split;
 pub mod values;
 pub mod visit;
 

@@ -5,16 +5,16 @@
 
 use pipec_abi::table::{self, Costs};
 
-use super::entries::{self, entry, layout, words};
+use super::entries::{self, apart, entry, layout, spell_rules, words};
 use super::facts::Facts;
-use super::lookup::{MIN_GATHERED, MIN_RULES, spell};
+use super::lookup::{MIN_GATHERED, MIN_RULES};
 use super::matching::{MAX_TREE_RULES, Open, each_read, ends, still_open};
 use super::merge;
 use crate::field::Field;
-use crate::hir::Space;
+use crate::hir::{Read, Space};
 
 /// Cycles of a test and its branch, where it is foreseen.
-const TEST: f32 = 1.5;
+pub(super) const TEST: f32 = 1.5;
 /// Cycles beside the look-up where packets gather: what they keep is stored, and taken up again.
 const GATHER: f32 = 10.0;
 
@@ -48,7 +48,8 @@ pub(super) fn cycles(
 
 /// Cycles of a look-up in data; nothing if it cannot be one.
 fn look_up(rules: &[Open], same: impl Fn(usize, usize) -> bool, facts: &Facts, costs: &Costs) -> Option<f32> {
-    let (guard, _, mut spelled) = spell(rules, facts)?;
+    let apart = apart(rules, facts);
+    let mut spelled = spell_rules(&apart.rules, &apart.facts)?;
     merge::merge(&mut spelled, same);
     let slots = layout(&spelled)?;
     let width = slots.iter().map(|slot| slot.word + words(&slot.read)).max().unwrap_or(1);
@@ -56,21 +57,19 @@ fn look_up(rules: &[Open], same: impl Fn(usize, usize) -> bool, facts: &Facts, c
         alternatives.iter().map(|tests| entry(tests, &slots, width, *rule as u64)).collect::<Vec<_>>()
     };
     let entries: Vec<_> = spelled.iter().flat_map(of).collect();
-    Some(table::choose(width, &entries, costs).cycles + guard.len() as f32 * TEST + GATHER)
+    Some(table::choose(width, &entries, costs).cycles + apart.shared.len() as f32 * TEST + GATHER)
 }
 
 /// Whether rules ask for what differs from packet to packet. Ports, kinds of packets and states of connections come in runs,
 /// and branches on them are foreseen.
 fn surprising(rules: &[Open]) -> bool {
-    use Field::{CtState, EthType, InPort, InPortNumber, IpFrag, IpProto, VlanTci};
     let mut any = false;
-    rules.iter().for_each(|(_, cond)| {
-        each_read(cond, &mut |read| {
-            any |= !matches!(
-                read.place.space,
-                Space::Field(CtState | EthType | InPort | InPortNumber | IpFrag | IpProto | VlanTci)
-            );
-        });
-    });
+    rules.iter().for_each(|(_, cond)| each_read(cond, &mut |read| any |= !comes_in_runs(read)));
     any
+}
+
+/// Whether neighbours among packets mostly have the same there.
+pub(super) fn comes_in_runs(read: &Read) -> bool {
+    use Field::{CtState, EthType, InPort, InPortNumber, IpFrag, IpProto, VlanTci};
+    matches!(read.place.space, Space::Field(CtState | EthType | InPort | InPortNumber | IpFrag | IpProto | VlanTci))
 }

@@ -74,6 +74,8 @@ pub(super) struct State {
     pub(super) table: TableId,
     /// Runs in the order of packets.
     in_order: bool,
+    /// Packets have gathered for a look-up before.
+    pub(super) gathered: bool,
     emitted: Emitted,
     /// Why the packet is dropped if it ends now without output; not yet said at run time.
     reason: Option<DropReason>,
@@ -104,7 +106,7 @@ impl State {
 pub(super) struct Lower<'p> {
     pub program: &'p Program,
     /// The same before tables were put together, and what rules count for.
-    source: &'p Program,
+    pub(super) source: &'p Program,
     product: &'p Product,
     analysis: Analysis,
     /// In how many places each table is reached.
@@ -301,6 +303,7 @@ impl<'p> Lower<'p> {
             values: Values::default(),
             table: self.program.entry,
             in_order: false,
+            gathered: false,
             emitted: Emitted::No,
             reason: None,
             taken: Vec::new(),

@@ -27,7 +27,7 @@ impl<'p> Lower<'p> {
         &mut self,
         ask: Ask,
         key: Vec<Expr>,
-        state: State,
+        mut state: State,
         out: &mut Vec<Stmt>,
         go_on: impl FnOnce(&mut Self, State, Value, bool, &mut Vec<Stmt>),
     ) {
@@ -42,6 +42,7 @@ impl<'p> Lower<'p> {
         let stage = self.stages.len();
         self.stages.push(Stage { table: ask.table, open: ask.open, width: key.len() as u8, ..Stage::default() });
         let mut rest = Vec::new();
+        state.gathered = true;
         go_on(self, state, result, true, &mut rest);
         let mut kept = visit::free(&rest);
         kept.remove(&result);
