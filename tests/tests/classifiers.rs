@@ -179,6 +179,12 @@ fn a_header_that_all_rules_ask_for_is_no_part_of_the_key() {
     // TCP is over IPv4 or over IPv6.
     let program = table(&rules(64, |i| format!("tcp.dst == {} => output(b);", 3 * i)));
     assert_classifier!(program, "t", "index");
+    let of_one = table(&rules(64, |i| format!("ipv4.src == 10.0.0.7 && udp.dst == {i} => output(b);")));
+    let worst = explanation(&of_one).tables[0].places[0].worst_case.clone();
+    assert!(
+        worst.starts_with("3 tests that all rules share"),
+        "type, protocol and address, and nothing twice: {worst}"
+    );
 }
 
 #[test]

@@ -82,7 +82,11 @@ pub(super) fn apart(rules: &[Open], facts: &Facts) -> Apart {
         (rule, if own.is_empty() { Cond::True } else { Cond::All(own) })
     };
     let rules = open.into_iter().map(rest).collect();
-    Apart { shared, facts, rules }
+    // That there is an IP header needs no test where IPv4 is asked for.
+    let (masked, others): (Vec<Cond>, _) = shared.into_iter().partition(|cond| matches!(cond, Cond::Compare(..)));
+    let left =
+        others.iter().filter_map(|cond| if let Known::Open(cond) = facts.simplify(cond) { Some(cond) } else { None });
+    Apart { shared: masked.iter().cloned().chain(left).collect(), facts: facts.clone(), rules }
 }
 
 /// Conditions that must all hold for one.
