@@ -19,6 +19,7 @@ pub mod engine;
 pub mod error;
 pub mod frames;
 pub mod instructions;
+pub mod latency;
 pub mod live;
 pub mod machine;
 pub mod process;

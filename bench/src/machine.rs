@@ -2,14 +2,19 @@
 //!
 //! In: what the system says of itself. Out: a machine that is ready, and that is as it was when this is dropped.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use pipec_runtime::io::dpdk::clock;
 
+use crate::Error;
+use crate::process::Stop;
+
 /// Hugepages of 2 MiB that the neediest engine takes (Open vSwitch, with its buffers).
 const PAGES: u64 = 512;
+/// The file in the system's temporary folder whose lock is held by who measures.
+const LOCK: &str = "pipec-bench.lock";
 /// Where the system says how many there are, and how many of them are free.
 const ALL_PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
 const FREE_PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
@@ -27,18 +32,29 @@ pub struct Machine {
     pub hugepages: bool,
     /// How many hugepages to go back to.
     restore: Option<u64>,
+    /// What keeps others from measuring at the same time.
+    _alone: Option<File>,
 }
 
 impl Machine {
-    /// Looks at the machine, and reserves hugepages where that is allowed.
-    pub fn prepare(cpu: Option<u32>) -> Machine {
+    /// Waits until nobody else measures here, looks at the machine, and reserves hugepages where that is allowed.
+    ///
+    /// # Errors
+    /// When the user wants to stop.
+    pub fn prepare(cpu: Option<u32>, stop: &Stop) -> Result<Machine, Error> {
+        let alone = alone(stop)?;
+        Ok(Machine { _alone: alone, ..Machine::beside_others(cpu) })
+    }
+
+    /// The same for a process that one which measures has started.
+    pub fn beside_others(cpu: Option<u32>) -> Machine {
         let cpus = thread::available_parallelism().map_or(1, |n| n.get() as u32);
         let cpu = cpu.unwrap_or(u32::from(cpus > 1));
         let (all, free) = (number(ALL_PAGES), number(FREE_PAGES));
         let short = PAGES.saturating_sub(free);
         let restore = (short > 0 && fs::write(ALL_PAGES, (all + short).to_string()).is_ok()).then_some(all);
         let hugepages = number(FREE_PAGES) >= PAGES;
-        Machine { cpu, other_cpu: u32::from(cpu == 0 && cpus > 1), tsc_hz: tsc_hz(), hugepages, restore }
+        Machine { cpu, other_cpu: u32::from(cpu == 0 && cpus > 1), tsc_hz: tsc_hz(), hugepages, restore, _alone: None }
     }
 
     /// Arguments for DPDK's EAL that say where memory comes from.
@@ -55,6 +71,25 @@ impl Drop for Machine {
         if let Some(pages) = self.restore {
             let _ = fs::write(ALL_PAGES, pages.to_string()); // it could be written before
         }
+    }
+}
+
+/// Takes the lock that says that somebody measures; it ends with the process. None where there can be no lock.
+fn alone(stop: &Stop) -> Result<Option<File>, Error> {
+    let path = std::env::temp_dir().join(LOCK);
+    let Ok(file) = File::options().create(true).truncate(false).write(true).open(&path) else { return Ok(None) };
+    let mut told = false;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::WouldBlock) if !told => {
+                eprintln!("another pipec-bench measures on this machine; waiting for its end (Ctrl-C ends this one)");
+                told = true;
+            }
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(_)) => return Ok(None),
+        }
+        stop.wait(Duration::from_millis(500))?;
     }
 }
 

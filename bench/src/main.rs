@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use pipec_bench::Error;
 use pipec_bench::process::Stop;
 
-use crate::commands::{forward, instructions, live, results, updates};
+use crate::commands::{forward, instructions, latency, live, results, updates};
 
 /// Measure this dataplane beside others, on the same frames over the same ports
 ///
@@ -27,6 +27,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Instructions(instructions::Args),
+    Latency(latency::Args),
     Live(live::Args),
     Updates(updates::Args),
     Results(results::Args),
@@ -51,8 +52,9 @@ fn run(args: &Cli) -> Result<ExitCode, Error> {
     match &args.command {
         None => forward::run(&args.forward, stop),
         Some(Command::Instructions(args)) => instructions::run(args, &stop),
+        Some(Command::Latency(args)) => latency::run(args, stop),
         Some(Command::Live(args)) => live::run(args),
-        Some(Command::Updates(args)) => updates::run(args),
+        Some(Command::Updates(args)) => updates::run(args, &stop),
         Some(Command::Results(args)) => results::run(args, stop),
     }
 }

@@ -24,6 +24,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Stop(pub Arc<AtomicBool>);
 
 impl Stop {
+    /// Whether the user wants to stop.
+    pub fn asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
     /// Waits, unless the user wants to stop.
     ///
     /// # Errors
@@ -31,7 +36,7 @@ impl Stop {
     pub fn wait(&self, time: Duration) -> Result<(), Error> {
         let end = Instant::now() + time;
         loop {
-            if self.0.load(Ordering::Relaxed) {
+            if self.asked() {
                 return Err(Error::Interrupted);
             }
             let left = end.saturating_duration_since(Instant::now());

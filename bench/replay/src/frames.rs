@@ -96,7 +96,7 @@ impl Frames {
     }
 
     /// A frame.
-    fn frame(&self, at: usize) -> &[u8] {
+    pub fn frame(&self, at: usize) -> &[u8] {
         let slot = &self.bytes()[at * self.stride()..][..self.stride()];
         let length = u16::from_ne_bytes([slot[slot.len() - 2], slot[slot.len() - 1]]);
         &slot[..usize::from(length)]

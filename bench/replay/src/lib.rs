@@ -7,11 +7,17 @@
 //! directions; `REPLAY_SPLIT=asymmetric` makes it differ by direction, as plain RSS does. Out: frames in mbufs. Never: a
 //! failure of the program that loaded it; what is wrong is said on standard error, and the port goes on with blank frames.
 //!
+//! With `REPLAY_LATENCY=SECONDS,CPU` the program's ports are `net_ring0` and `net_ring1`, and a thread on that processor sends
+//! the frames of `net_null0.pcap` and `net_null1.pcap` to them, takes what they send and tells how long that took: see
+//! `latency`.
+//!
 //! The EAL refuses plug-ins that lie below a folder which everybody may write.
 
 mod attach;
 mod frames;
+mod latency;
 mod receive;
+mod rings;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -38,16 +44,26 @@ extern "C" fn start() {
         Some(word) if word == "asymmetric" => Split::Asymmetric,
         _ => Split::Symmetric,
     };
-    match captures(&folder) {
-        Ok(captures) => {
+    let result = match latency::ask() {
+        None => captures(&folder).map(|captures| {
+            let captures = captures.iter().map(|(device, frames)| Capture::new(device, frames.clone())).collect();
             thread::spawn(move || attach::watch(captures, split));
-        }
-        Err(message) => tell(&message),
+        }),
+        Some(ask) => ask.and_then(|ask| {
+            let captures = captures(&folder)?;
+            let of = |device: &str| captures.iter().find(|capture| capture.0 == device).map(|capture| capture.1.clone());
+            let frames = [of("net_null0"), of("net_null1")];
+            thread::spawn(move || latency::run(frames, &ask));
+            Ok(())
+        }),
+    };
+    if let Err(message) = result {
+        tell(&message);
     }
 }
 
-/// The captures of a folder; those that cannot be read are told of.
-fn captures(folder: &Path) -> Result<Vec<Capture>, String> {
+/// The captures of a folder, by device; those that cannot be read are told of.
+fn captures(folder: &Path) -> Result<Vec<(String, Arc<Frames>)>, String> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut captures = Vec::new();
     for path in entries.flatten().map(|entry| entry.path()) {
@@ -56,7 +72,7 @@ fn captures(folder: &Path) -> Result<Vec<Capture>, String> {
         }
         let Some(device) = path.file_stem().and_then(OsStr::to_str) else { continue };
         match Frames::read(&path) {
-            Ok(frames) => captures.push(Capture::new(device, Arc::new(frames))),
+            Ok(frames) => captures.push((device.to_string(), Arc::new(frames))),
             Err(message) => tell(&format!("{}: {message}", path.display())),
         }
     }

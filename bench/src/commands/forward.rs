@@ -57,7 +57,7 @@ pub fn run(args: &Args, stop: Stop) -> Result<ExitCode, Error> {
     eprintln!("building pipec and the traffic source");
     let artifacts = Artifacts::build()?;
     let load = machine::load();
-    let machine = Machine::prepare(args.cpu);
+    let machine = Machine::prepare(args.cpu, &stop)?;
     let setup = Setup { machine, artifacts, warm: args.warm, measured: args.secs, stop };
     let kinds = if args.engines.is_empty() { Kind::all() } else { args.engines.clone() };
     let tell = &mut |line: &str| eprintln!("{line}");

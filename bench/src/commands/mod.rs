@@ -2,6 +2,7 @@
 
 pub mod forward;
 pub mod instructions;
+pub mod latency;
 pub mod live;
 pub mod results;
 pub mod updates;

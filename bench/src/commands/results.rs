@@ -146,7 +146,7 @@ pub fn run(args: &Args, stop: Stop) -> Result<ExitCode, Error> {
     let instructions = instructions(&artifacts, &pace, &stop)?;
     let live = pace.live.iter().map(|name| live::measure(name, 5)).collect::<Result<Vec<_>, _>>()?;
     let load = machine::load();
-    let machine = Machine::prepare(args.cpu);
+    let machine = Machine::prepare(args.cpu, &stop)?;
     let (cpu, tsc_hz, hugepages) = (machine.cpu, machine.tsc_hz, machine.hugepages);
     let setup = Setup { machine, artifacts, warm: pace.time, measured: pace.time, stop };
     let mut kinds = Kind::all();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use comfy_table::Cell;
 use pipec_bench::artifacts::Artifacts;
 use pipec_bench::machine::Machine;
+use pipec_bench::process::Stop;
 use pipec_bench::report::{self, number};
 use pipec_bench::updates::{self, Figures, Kind, Latency};
 use pipec_bench::{Error, process};
@@ -46,16 +47,17 @@ pub struct Args {
 }
 
 /// Measures and prints. Each kind is measured by a process of its own, which is this program with one kind and `--here`.
-pub fn run(args: &Args) -> Result<ExitCode, Error> {
+pub fn run(args: &Args, stop: &Stop) -> Result<ExitCode, Error> {
     let artifacts = Artifacts::build()?;
     if args.here {
-        let machine = Machine::prepare(args.cpu);
+        let machine = Machine::beside_others(args.cpu);
         let kind = args.kinds[0];
         let entries = args.entries.unwrap_or(if kind == Kind::Acl { 10_000 } else { 100_000 });
         let figures = updates::measure(kind, entries, &machine, &artifacts, args.secs, args.rounds)?;
         print(&line(&figures)?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let _machine = Machine::prepare(args.cpu, stop)?;
     let mut all = Vec::new();
     for kind in &args.kinds {
         let figures = elsewhere(&artifacts, *kind, args.entries, args.rounds, args.secs, args.cpu)?;

@@ -15,11 +15,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use crate::Error;
 use crate::artifacts::Artifacts;
 use crate::machine::Machine;
 use crate::process::{self, Busy, Stop};
 use crate::workload::Files;
+use crate::{Error, latency};
 
 /// How often to look whether an engine has the processor.
 const LOOK: Duration = Duration::from_millis(50);
@@ -87,6 +87,14 @@ pub trait Engine {
     /// # Errors
     /// When it fails.
     fn measure(&self, setup: &Setup, files: &Files) -> Result<Sample, Error>;
+
+    /// Starts it on ring ports, measures how long packets take, and stops it.
+    ///
+    /// # Errors
+    /// When it cannot, or fails.
+    fn latency(&self, _setup: &Setup, _files: &Files) -> Result<latency::Figures, Error> {
+        Err(Error::NotApplicable)
+    }
 }
 
 /// Which engines there are.

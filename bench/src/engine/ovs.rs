@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{Engine, Sample, Setup, Smc, number_after};
-use crate::Error;
 use crate::artifacts::{find, missing};
 use crate::process::{self, Process};
 use crate::workload::Files;
+use crate::{Error, latency};
 
 /// Where Debian has the daemon that can do DPDK, and the schema of its database.
 const DAEMON: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
@@ -49,26 +49,7 @@ impl Engine for Ovs {
 
     fn measure(&self, setup: &Setup, files: &Files) -> Result<Sample, Error> {
         let folder = Folder::create()?;
-        let (mut switch, _database) = self.start(setup, files, &folder)?;
-        folder.vsctl(&["add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "fail-mode=secure"])?;
-        let rules = files.rules.to_string_lossy();
-        folder.run("ovs-ofctl", &["-O", "OpenFlow13", "add-flows", &folder.path("br0.mgmt"), &rules])?;
-        for (i, device) in files.devices().iter().enumerate() {
-            let (port, device) = (format!("p{i}"), format!("options:dpdk-devargs={device}"));
-            let number = format!("ofport_request={}", i + 1);
-            folder.vsctl(&[
-                "add-port",
-                "br0",
-                &port,
-                "--",
-                "set",
-                "Interface",
-                &port,
-                "type=dpdk",
-                &device,
-                &number,
-            ])?;
-        }
+        let (mut switch, _database) = self.start(setup, files, &folder, Ask::Cycles)?;
         switch.wait_for_frames(files.receiving)?;
         setup.stop.wait(setup.warm)?;
         folder.appctl("dpif-netdev/pmd-stats-clear")?;
@@ -77,11 +58,39 @@ impl Engine for Ovs {
         sample(&shown, share)
             .ok_or_else(|| Error::Failed(format!("Open vSwitch: its statistics cannot be read: {shown}")))
     }
+
+    fn latency(&self, setup: &Setup, files: &Files) -> Result<latency::Figures, Error> {
+        let folder = Folder::create()?;
+        let (mut switch, _database) = self.start(setup, &files.through_rings(), &folder, Ask::Latency)?;
+        latency::wait(&mut switch)
+    }
+}
+
+/// What is asked of a run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    Cycles,
+    Latency,
 }
 
 impl Ovs {
+    /// Starts database and daemon, with the workload's rules and ports.
+    fn start(&self, setup: &Setup, files: &Files, folder: &Folder, ask: Ask) -> Result<(Process, Process), Error> {
+        let started = self.daemons(setup, files, folder, ask)?;
+        folder.vsctl(&["add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "fail-mode=secure"])?;
+        let rules = files.rules.to_string_lossy();
+        folder.run("ovs-ofctl", &["-O", "OpenFlow13", "add-flows", &folder.path("br0.mgmt"), &rules])?;
+        for (i, device) in files.devices().iter().enumerate() {
+            let (port, device) = (format!("p{i}"), format!("options:dpdk-devargs={device}"));
+            let number = format!("ofport_request={}", i + 1);
+            let add = ["add-port", "br0", &port, "--", "set", "Interface", &port, "type=dpdk", &device, &number];
+            folder.vsctl(&add)?;
+        }
+        Ok(started)
+    }
+
     /// Starts the database and the daemon.
-    fn start(&self, setup: &Setup, files: &Files, folder: &Folder) -> Result<(Process, Process), Error> {
+    fn daemons(&self, setup: &Setup, files: &Files, folder: &Folder, ask: Ask) -> Result<(Process, Process), Error> {
         let database = folder.path("conf.db");
         folder.run("ovsdb-tool", &["create", &database, SCHEMA])?;
         let mut command = folder.command("ovsdb-server");
@@ -109,6 +118,9 @@ impl Ovs {
         let mut command = folder.command(DAEMON);
         command.arg(format!("unix:{}", folder.path("db.sock"))).arg(format!("--unixctl={}", folder.path("sw.ctl")));
         command.arg("-vconsole:warn").env("REPLAY_DIR", &files.folder);
+        if ask == Ask::Latency {
+            latency::ask(&mut command, setup);
+        }
         Ok((Process::start("ovs-vswitchd", &mut command, &folder.0, &setup.stop)?, server))
     }
 }

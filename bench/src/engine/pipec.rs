@@ -8,11 +8,11 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::{Engine, Kind, Sample, Setup};
-use crate::Error;
 use crate::artifacts::Artifacts;
 use crate::machine::Machine;
 use crate::process::{self, Process};
 use crate::workload::{self, Files};
+use crate::{Error, latency};
 
 /// How the program is carried.
 enum Carrier {
@@ -93,7 +93,7 @@ impl Pipec {
             args.extend(["run".into(), files.rules.clone().into()]);
         }
         for (i, device) in files.devices().iter().enumerate() {
-            args.extend(["--port".into(), format!("{}={device}", i + 1).into()]);
+            args.extend(["--port".into(), format!("{}={}", i + 1, port(device)).into()]);
         }
         args.extend(["--eal", "-d", "--eal"].map(Into::into));
         args.push(artifacts.plugin.clone().into());
@@ -101,6 +101,11 @@ impl Pipec {
         args.extend(["--cpus", cpus, "--secs", &time, "--stats", "json", "--quiet"].map(Into::into));
         args
     }
+}
+
+/// A device as `--port` has it. A ring is said to be one, since each of its queues is polled where it was sent on.
+fn port(device: &str) -> &str {
+    if device.starts_with("net_ring") { "ring" } else { device }
 }
 
 /// Packets received and sent, and the seconds, of what a run printed.
@@ -146,15 +151,29 @@ impl Engine for Pipec {
     }
 
     fn measure(&self, setup: &Setup, files: &Files) -> Result<Sample, Error> {
-        let mut command = Command::new(&self.program);
-        let Machine { cpu, other_cpu, .. } = setup.machine;
-        let cpus = if self.workers > 1 { format!("{cpu},{other_cpu}") } else { cpu.to_string() };
-        command.args(self.arguments(&setup.artifacts, files, &cpus, setup.measured));
-        command.args(["--warm", &setup.warm.as_secs_f64().to_string()]).env("REPLAY_DIR", &files.folder);
+        let mut command = self.command(setup, files, setup.measured);
+        command.args(["--warm", &setup.warm.as_secs_f64().to_string()]);
         let mut process = Process::start("pipec", &mut command, &files.folder, &setup.stop)?;
         process.wait_for_frames(files.receiving)?;
         let share = setup.share(|| process.busy())?;
         let (received, sent, seconds) = counts(&process.finish()?)?;
         Ok(Sample { received, sent, seconds, share })
+    }
+
+    fn latency(&self, setup: &Setup, files: &Files) -> Result<latency::Figures, Error> {
+        let mut command = self.command(setup, &files.through_rings(), latency::PATIENCE);
+        latency::ask(&mut command, setup);
+        latency::wait(&mut Process::start("pipec", &mut command, &files.folder, &setup.stop)?)
+    }
+}
+
+impl Pipec {
+    /// What to start, to run a workload for a time.
+    fn command(&self, setup: &Setup, files: &Files, time: Duration) -> Command {
+        let Machine { cpu, other_cpu, .. } = setup.machine;
+        let cpus = if self.workers > 1 { format!("{cpu},{other_cpu}") } else { cpu.to_string() };
+        let mut command = Command::new(&self.program);
+        command.args(self.arguments(&setup.artifacts, files, &cpus, time)).env("REPLAY_DIR", &files.folder);
+        command
     }
 }

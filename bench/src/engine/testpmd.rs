@@ -6,10 +6,10 @@ use std::process::Command;
 use std::time::Instant;
 
 use super::{Engine, Sample, Setup, number_after};
-use crate::Error;
 use crate::artifacts::{find, missing};
 use crate::process::Process;
 use crate::workload::{Files, Kind};
+use crate::{Error, latency};
 
 /// The line above the counts of all ports.
 const ALL_PORTS: &str = "Accumulated forward statistics for all ports";
@@ -45,16 +45,7 @@ impl Engine for Testpmd {
     }
 
     fn measure(&self, setup: &Setup, files: &Files) -> Result<Sample, Error> {
-        let machine = &setup.machine;
-        let mut command = Command::new(&self.program);
-        let second = if self.workers > 1 { format!(",2@{}", machine.other_cpu) } else { String::new() };
-        command.args(["--lcores", &format!("0@{},1@{}{second}", machine.other_cpu, machine.cpu)]);
-        command.args(["--main-lcore", "0", "--no-pci", "--no-telemetry"]).args(machine.memory());
-        command.arg("-d").arg(&setup.artifacts.plugin).args(["--vdev", "net_null0", "--vdev", "net_null1"]);
-        command.args(["--", "-i", "--total-num-mbufs=16384"]);
-        command.args(["--nb-cores", "--rxq", "--txq"].map(|option| format!("{option}={}", self.workers)));
-        command.arg(format!("--forward-mode={}", self.mode)).env("REPLAY_DIR", &files.folder);
-        let mut process = Process::start("testpmd", &mut command, &files.folder, &setup.stop)?;
+        let mut process = Process::start("testpmd", &mut self.command(setup, files), &files.folder, &setup.stop)?;
         say(&mut process, "start")?;
         process.wait_for_frames(files.receiving)?;
         setup.stop.wait(setup.warm)?;
@@ -68,6 +59,31 @@ impl Engine for Testpmd {
         let (received, sent) =
             counts(&text).ok_or_else(|| Error::Failed(format!("testpmd: its counts cannot be read: {text}")))?;
         Ok(Sample { received, sent, seconds, share })
+    }
+
+    fn latency(&self, setup: &Setup, files: &Files) -> Result<latency::Figures, Error> {
+        let mut command = self.command(setup, &files.through_rings());
+        latency::ask(&mut command, setup);
+        let mut process = Process::start("testpmd", &mut command, &files.folder, &setup.stop)?;
+        say(&mut process, "start")?;
+        latency::wait(&mut process)
+    }
+}
+
+impl Testpmd {
+    /// What to start.
+    fn command(&self, setup: &Setup, files: &Files) -> Command {
+        let machine = &setup.machine;
+        let mut command = Command::new(&self.program);
+        let second = if self.workers > 1 { format!(",2@{}", machine.other_cpu) } else { String::new() };
+        command.args(["--lcores", &format!("0@{},1@{}{second}", machine.other_cpu, machine.cpu)]);
+        command.args(["--main-lcore", "0", "--no-pci", "--no-telemetry"]).args(machine.memory());
+        command.arg("-d").arg(&setup.artifacts.plugin);
+        command.args(files.devices().iter().flat_map(|device| ["--vdev", device]));
+        command.args(["--", "-i", "--total-num-mbufs=16384"]);
+        command.args(["--nb-cores", "--rxq", "--txq"].map(|option| format!("{option}={}", self.workers)));
+        command.arg(format!("--forward-mode={}", self.mode)).env("REPLAY_DIR", &files.folder);
+        command
     }
 }
 

@@ -16,6 +16,16 @@ use crate::frames::Frame;
 /// Ports that DPDK takes, as it is built here.
 pub const MOST_PORTS: u32 = dpdk_sys::RTE_MAX_ETHPORTS;
 
+/// What ports are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Through {
+    /// DPDK's `net_null`, which receives without end.
+    #[default]
+    Null,
+    /// DPDK's `net_ring`, at whose other side the traffic source sends and receives.
+    Rings,
+}
+
 /// A workload on disk.
 #[derive(Clone, Debug)]
 pub struct Files {
@@ -27,6 +37,8 @@ pub struct Files {
     pub rules: PathBuf,
     /// How many ports receive frames: the first, or the first two.
     pub receiving: u32,
+    /// What the ports are made of.
+    pub through: Through,
 }
 
 impl Files {
@@ -42,7 +54,7 @@ impl Files {
         for (port, frames) in frames.iter().enumerate() {
             write_capture(&folder, port, frames, workload.size)?;
         }
-        Ok(Files { workload, folder, rules, receiving: frames.len() as u32 })
+        Ok(Files { workload, folder, rules, receiving: frames.len() as u32, through: Through::Null })
     }
 
     /// Takes a workload that was made elsewhere as it is. What engines make on the way goes into a folder of its name below
@@ -63,12 +75,21 @@ impl Files {
             let link = capture(&folder, port);
             symlink(path, &link).map_err(|error| Error::file(&link, &error))?;
         }
-        Ok(Files { workload, folder, rules, receiving: captures.len() as u32 })
+        Ok(Files { workload, folder, rules, receiving: captures.len() as u32, through: Through::Null })
+    }
+
+    /// The same workload through ring ports.
+    #[must_use]
+    pub fn through_rings(&self) -> Files {
+        Files { through: Through::Rings, ..self.clone() }
     }
 
     /// The DPDK devices behind ports 1 and up: those that receive frames, and those that only send; no more than
     /// DPDK takes.
     pub fn devices(&self) -> Vec<String> {
+        if self.through == Through::Rings {
+            return (0..self.workload.ports().min(MOST_PORTS)).map(|i| format!("net_ring{i}")).collect();
+        }
         let quiet = |i| if i < self.receiving { "" } else { ",no-rx=1" };
         (0..self.workload.ports().min(MOST_PORTS)).map(|i| format!("net_null{i}{}", quiet(i))).collect()
     }

@@ -38,7 +38,7 @@ use std::str::FromStr;
 use crate::frames::{Frame, Protocol};
 
 pub use acl::Traffic;
-pub use files::{Files, MOST_PORTS};
+pub use files::{Files, MOST_PORTS, Through};
 pub use gwlb::Form;
 pub use size::Size;
 
