@@ -129,7 +129,9 @@ pub fn measure(
                     Ok(found) => {
                         let Quantiles { p50, p99, .. } = found.latency;
                         let name = engine.name();
-                        tell(&format!("latency on {workload}, round {round} of {rounds}: {name} {p50} ns, 99 %: {p99} ns"));
+                        tell(&format!(
+                            "latency on {workload}, round {round} of {rounds}: {name} {p50} ns, 99 %: {p99} ns"
+                        ));
                         figures.push(found);
                     }
                     Err(Error::NotApplicable) => {}

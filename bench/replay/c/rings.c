@@ -61,6 +61,26 @@ unsigned int rings_take(struct rte_ring *ring, struct rte_mbuf **pkts, unsigned 
 	return rte_ring_dequeue_burst(ring, (void **)pkts, n, NULL);
 }
 
+static inline void own(const void *at)
+{
+#ifdef __x86_64__
+	asm volatile("prefetchw %0" : : "m"(*(const char *)at));
+#else
+	__builtin_prefetch(at, 1);
+#endif
+}
+
+/* Asks for the cache lines of packets that another processor had last, all at once, to write to them. */
+void rings_own(struct rte_mbuf **pkts, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		own(pkts[i]);
+		own((const char *)pkts[i] + RTE_CACHE_LINE_SIZE);
+	}
+	for (unsigned int i = 0; i < n; i++)
+		own(rte_pktmbuf_mtod(pkts[i], const char *));
+}
+
 static void largest(struct rte_mempool *pool, void *arg)
 {
 	struct rte_mempool **best = arg;

@@ -10,7 +10,7 @@
 //!            sent, so that a program that stands still does not hold back the packets that would have had to wait
 //! ```
 //!
-//! `late` is how long after its time a packet was put into the ring: what this thread adds, and, when the ring is full, what
+//! `late` is how long after its time the first packet of those put in together was put into the ring: what this thread adds, and, when the ring is full, what
 //! the program does.
 
 use std::ffi::CString;
@@ -120,6 +120,10 @@ struct Paced {
     late: Histogram<u64>,
 }
 
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST, 2).unwrap_or_else(|_| unreachable!("bounds that can be"))
+}
+
 /// Sends and receives.
 struct Generator {
     lanes: Vec<Lane>,
@@ -135,25 +139,27 @@ impl Generator {
         Generator { lanes, pool, ns: 1e9 / hz, hz }
     }
 
-    /// Puts in whatever there is room for, for a time.
+    /// Puts in whatever there is room for, for a time; all else is done as at a rate, so that half of this can be kept.
     fn flood(&mut self, time: Duration) -> Flood {
         let (start, length) = (rings::now(), time.as_secs_f64() * self.hz);
         let (mut put, mut tried, mut full, mut passed) = (0, 0_u64, 0_u64, 0.0);
+        let (mut latency, mut late) = (histogram(), histogram());
         let mut pkts = [std::ptr::null_mut(); BURST];
         while passed < length {
             for i in 0..self.lanes.len() {
-                while self.receive(i, None) == BURST {}
-                if self.lanes[i].frames.is_none() || !self.pool.take(&mut pkts) {
+                while self.receive(i, Some(&mut latency)) == BURST {}
+                let lane = &mut self.lanes[i];
+                let room = BURST - lane.waiting.len();
+                if lane.frames.is_none() || (room > 0 && !self.pool.take(&mut pkts[..room])) {
                     continue;
                 }
-                for pkt in pkts {
-                    self.lanes[i].fill(pkt, 0);
+                for pkt in &pkts[..room] {
+                    lane.fill(*pkt, rings::now());
+                    lane.waiting.push(*pkt);
                 }
-                let n = self.lanes[i].peer.put(&pkts);
-                rings::free(&pkts[n..]);
-                put += n;
+                put += lane.send(self.ns, &mut late);
                 tried += 1;
-                full += u64::from(n < BURST);
+                full += u64::from(!lane.waiting.is_empty());
             }
             passed = rings::now().wrapping_sub(start) as f64;
         }
@@ -162,8 +168,7 @@ impl Generator {
 
     /// Puts packets in at a rate, for a time.
     fn pace(&mut self, rate: f64, time: Duration) -> Paced {
-        let new = || Histogram::new_with_bounds(1, LONGEST, 2).unwrap_or_else(|_| unreachable!("bounds that can be"));
-        let mut paced = Paced { rate, sent: 0, latency: new(), late: new() };
+        let mut paced = Paced { rate, sent: 0, latency: histogram(), late: histogram() };
         let (start, period) = (rings::now(), self.hz / rate.max(1.0));
         let sending: Vec<usize> = (0..self.lanes.len()).filter(|i| self.lanes[*i].frames.is_some()).collect();
         let (mut due, end) = (0_u64, (time.as_secs_f64() * rate) as u64);
@@ -250,29 +255,24 @@ impl Lane {
         if self.waiting.is_empty() {
             return 0;
         }
-        let stamps: [u64; BURST] =
-            std::array::from_fn(|i| self.waiting.get(i).map_or(0, |pkt| stamp(*pkt)));
+        let first = stamp(self.waiting[0]); // a packet that was put in is not ours any more
         let n = self.peer.put(&self.waiting);
-        let now = rings::now();
-        for due in &stamps[..n] {
-            late.saturating_record((now.wrapping_sub(*due) as f64 * ns) as u64);
+        let wait = rings::now().wrapping_sub(first) as f64 * ns;
+        if n > 0 {
+            late.saturating_record_n(wait as u64, n as u64);
         }
         self.waiting.drain(..n);
         n as u64
     }
 }
 
-/// The stamp of a packet that was filled by this thread.
+/// The stamp of a packet that was filled by this thread, and so is long enough to have one.
 fn stamp(pkt: *mut rte_mbuf) -> u64 {
     // SAFETY: a packet that came out of a ring, or was not yet put in, is this thread's alone.
     let pkt = unsafe { &*pkt };
-    let length = usize::from(pkt.data_len);
-    if length < STAMP {
-        return 0;
-    }
-    let data = pkt.buf_addr.cast::<u8>().wrapping_add(usize::from(pkt.data_off));
+    let end = usize::from(pkt.data_off) + usize::from(pkt.data_len).max(STAMP);
     // SAFETY: the frame's last bytes.
-    unsafe { data.wrapping_add(length - STAMP).cast::<u64>().read_unaligned() }
+    unsafe { pkt.buf_addr.cast::<u8>().wrapping_add(end - STAMP).cast::<u64>().read_unaligned() }
 }
 
 /// What was counted, as JSON.

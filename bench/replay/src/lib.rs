@@ -51,7 +51,8 @@ extern "C" fn start() {
         }),
         Some(ask) => ask.and_then(|ask| {
             let captures = captures(&folder)?;
-            let of = |device: &str| captures.iter().find(|capture| capture.0 == device).map(|capture| capture.1.clone());
+            let of =
+                |device: &str| captures.iter().find(|capture| capture.0 == device).map(|capture| capture.1.clone());
             let frames = [of("net_null0"), of("net_null1")];
             thread::spawn(move || latency::run(frames, &ask));
             Ok(())

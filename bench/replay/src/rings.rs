@@ -22,6 +22,7 @@ unsafe extern "C" {
     fn rings_divert(port: u16, device: *const libc::c_char, queues: u32, out: *mut Ring) -> i32;
     fn rings_put(ring: *mut Ring, pkts: *mut *mut rte_mbuf, n: u32) -> u32;
     fn rings_take(ring: *mut Ring, pkts: *mut *mut rte_mbuf, n: u32) -> u32;
+    fn rings_own(pkts: *const *mut rte_mbuf, n: u32);
     fn rings_pool() -> *mut rte_mempool;
     fn rings_now() -> u64;
 }
@@ -78,6 +79,8 @@ impl Peer {
     pub fn take<'b>(&self, pkts: &'b mut [*mut rte_mbuf; BURST]) -> &'b [*mut rte_mbuf] {
         // SAFETY: the ring lives as long as the process, and writes so many pointers at most.
         let n = unsafe { rings_take(self.out.as_ptr(), pkts.as_mut_ptr(), BURST as u32) };
+        // SAFETY: so many live packets, which are this thread's now.
+        unsafe { rings_own(pkts.as_ptr(), n) };
         &pkts[..n as usize]
     }
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use comfy_table::Cell;
+use pipec_bench::Error;
 use pipec_bench::artifacts::Artifacts;
 use pipec_bench::engine::{Kind, Setup};
 use pipec_bench::latency::{self, Row};
@@ -11,7 +12,6 @@ use pipec_bench::machine::Machine;
 use pipec_bench::process::Stop;
 use pipec_bench::report::{self, number};
 use pipec_bench::workload::Workload;
-use pipec_bench::Error;
 
 use super::{print, seconds};
 
