@@ -17,7 +17,7 @@ use super::{print, seconds};
 /// What to measure, and how.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to measure: wire, ports-P, firewall-N, fwtcp-N, classes-N-S, l2-N, l3-N, acl-N, random-N or attack-N
+    /// What to measure: wire, ports-P, firewall-N, fwtcp-N, classes-N-S, l2-N, l3-N, acl-N, random-N, attack-N, strangers-N, collide-N, flood-N, gwlb-N-FORM or access-N
     #[arg(value_name = "WORKLOAD", default_values = ["wire", "firewall-100", "firewall-1000", "fwtcp-1000"])]
     workloads: Vec<Workload>,
 

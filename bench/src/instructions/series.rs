@@ -26,6 +26,11 @@ pub const ALL: &[Series] = &[
     Series { what: "rules", workloads: &["acl-100", "acl-1000"], aim: None },
     Series { what: "streams", workloads: &["firewall-100", "firewall-1000", "firewall-10000"], aim: None },
     Series { what: "attack over the rules of acl-1000", workloads: &["random-1000", "attack-1000"], aim: Some(0.05) },
+    Series {
+        what: "colliding hashes over the addresses of l2-1000",
+        workloads: &["strangers-1000", "collide-1000"],
+        aim: Some(0.05),
+    },
 ];
 
 /// By how much the dearest count is above the cheapest, as a share.

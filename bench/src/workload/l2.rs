@@ -8,17 +8,22 @@ use crate::random::Random;
 pub fn make(entries: u32) -> Content {
     let mut random = Random::new(SEED);
     let macs = addresses(entries, &mut random);
-    let rules = macs.iter().map(|mac| {
-        let [_, _, _, a, b, c, d, e] = mac.to_be_bytes();
-        format!("table=0,priority=10,dl_dst=02:{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x} actions=output:2\n")
-    });
-    let rules = rules.collect::<String>() + super::LAST;
     let frames = (0..frame_count(entries)).map(|_| {
         let mut frame = frames::plain();
         put(&mut frame, 1, 5, macs[random.index(macs.len())]);
         frame
     });
-    Content { rules, frames: vec![frames.collect()] }
+    let frames = vec![frames.collect()];
+    Content { rules: rules(&macs), frames }
+}
+
+/// A rule for each address.
+pub(super) fn rules(macs: &[u64]) -> String {
+    let rules = macs.iter().map(|mac| {
+        let [_, _, _, a, b, c, d, e] = mac.to_be_bytes();
+        format!("table=0,priority=10,dl_dst=02:{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x} actions=output:2\n")
+    });
+    rules.collect::<String>() + super::LAST
 }
 
 /// So many addresses, all different, without their first byte.

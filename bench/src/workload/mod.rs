@@ -14,6 +14,8 @@
 //! acl-N         N five-tuple rules with nested prefixes, port ranges and protocols
 //! random-N      the rules of acl-N, frames with random fields
 //! attack-N      the rules of acl-N, frames that each miss some rule by one bit
+//! strangers-N   the rules of l2-N, frames to other addresses
+//! collide-N     the same, frames to addresses that collide in a table under another key
 //! flood-N       what port 1 receives goes to N others
 //! gwlb-N-FORM   a gateway that balances the load of N services, in the form `goto`, `metadata` or `universal`
 //! access-N      an access gateway with N users in VLANs, and routes
@@ -24,6 +26,7 @@
 mod access;
 pub(crate) mod acl;
 mod classes;
+mod collide;
 pub(crate) mod files;
 mod firewall;
 mod gwlb;
@@ -38,6 +41,7 @@ use std::str::FromStr;
 use crate::frames::{Frame, Protocol};
 
 pub use acl::Traffic;
+pub use collide::Strangers;
 pub use files::{Files, MOST_PORTS, Through};
 pub use gwlb::Form;
 pub use size::Size;
@@ -59,7 +63,7 @@ const MAX_PORTS: u32 = 1000;
 /// The rule that ends table 0.
 const LAST: &str = "table=0,priority=0 actions=drop\n";
 /// What names are.
-pub const NAMES: &str = "wire, ports-P, firewall-N, fwtcp-N, classes-N-S, l2-N, l3-N, acl-N, random-N, attack-N, flood-N, \
+pub const NAMES: &str = "wire, ports-P, firewall-N, fwtcp-N, classes-N-S, l2-N, l3-N, acl-N, random-N, attack-N, strangers-N, collide-N, flood-N, \
                         gwlb-N-FORM or access-N, perhaps followed by @512, @1518 or @imix,";
 
 /// A workload. As text it is its name.
@@ -87,6 +91,8 @@ pub enum Kind {
     Classes { flows: u32, classes: u32 },
     /// Ethernet addresses.
     L2 { entries: u32 },
+    /// The same, asked for others.
+    Strangers { entries: u32, strangers: Strangers },
     /// IPv4 prefixes.
     L3 { prefixes: u32 },
     /// Five-tuple rules.
@@ -130,6 +136,8 @@ fn parse(name: &str) -> Option<Kind> {
         ("fwtcp", [n]) => Kind::Firewall { protocol: Protocol::Tcp, streams: up_to(MAX_FLOWS, *n)? },
         ("classes", [n, s]) => Kind::Classes { flows: up_to(MAX_FLOWS, *n)?, classes: up_to(MAX_CLASSES, *s)? },
         ("l2", [n]) => Kind::L2 { entries: up_to(MAX_RULES, *n)? },
+        ("strangers", [n]) => Kind::Strangers { entries: up_to(MAX_RULES, *n)?, strangers: Strangers::Any },
+        ("collide", [n]) => Kind::Strangers { entries: up_to(MAX_RULES, *n)?, strangers: Strangers::Colliding },
         ("l3", [n]) => Kind::L3 { prefixes: up_to(MAX_RULES, *n)? },
         ("acl", [n]) => acl(*n, Traffic::Hits)?,
         ("random", [n]) => acl(*n, Traffic::Random)?,
@@ -150,6 +158,8 @@ impl fmt::Display for Workload {
             Kind::Firewall { protocol: Protocol::Tcp, streams } => write!(f, "fwtcp-{streams}")?,
             Kind::Classes { flows, classes } => write!(f, "classes-{flows}-{classes}")?,
             Kind::L2 { entries } => write!(f, "l2-{entries}")?,
+            Kind::Strangers { entries, strangers: Strangers::Any } => write!(f, "strangers-{entries}")?,
+            Kind::Strangers { entries, strangers: Strangers::Colliding } => write!(f, "collide-{entries}")?,
             Kind::L3 { prefixes } => write!(f, "l3-{prefixes}")?,
             Kind::Acl { rules, traffic: Traffic::Hits } => write!(f, "acl-{rules}")?,
             Kind::Acl { rules, traffic: Traffic::Random } => write!(f, "random-{rules}")?,
@@ -179,6 +189,7 @@ impl Workload {
             Kind::Firewall { protocol, streams } => firewall::make(protocol, streams),
             Kind::Classes { flows, classes } => classes::make(flows, classes),
             Kind::L2 { entries } => l2::make(entries),
+            Kind::Strangers { entries, strangers } => collide::make(entries, strangers),
             Kind::L3 { prefixes } => l3::make(prefixes),
             Kind::Acl { rules, traffic } => acl::make(rules, traffic),
             Kind::Gwlb { services, form } => gwlb::make(services, form),
@@ -226,6 +237,8 @@ mod tests {
             "l3-1",
             "acl-7",
             "attack-9",
+            "strangers-10",
+            "collide-1000",
         ] {
             assert_eq!(name.parse::<Workload>().unwrap().to_string(), name);
         }
