@@ -22,6 +22,10 @@ pub struct Artifacts {
     pub plugin: PathBuf,
     /// The firewall written by hand.
     pub hand: PathBuf,
+    /// The connection tracker alone.
+    pub tracker: PathBuf,
+    /// Look-up structures alone.
+    pub lookups: PathBuf,
     /// A folder for what is made on the way, which is kept.
     pub folder: PathBuf,
 }
@@ -48,6 +52,8 @@ impl Artifacts {
             "pipec-bench-replay",
             "-p",
             "pipec-bench",
+            "-p",
+            "pipec-bench-lookups",
         ]);
         process::run(command.current_dir(manifest).env("CARGO_TARGET_DIR", target))?;
         let release = target.join("release");
@@ -55,7 +61,15 @@ impl Artifacts {
         fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, &error))?;
         let plugin = release.join("libpipec_bench_replay.so");
         check_plugin(&plugin)?;
-        Ok(Artifacts { pipec: release.join("pipec"), hand: release.join("pipec-bench-hand"), plugin, folder })
+        let program = |name: &str| release.join(name);
+        Ok(Artifacts {
+            pipec: program("pipec"),
+            hand: program("pipec-bench-hand"),
+            tracker: program("ct"),
+            lookups: program("pipec-bench-lookups"),
+            plugin,
+            folder,
+        })
     }
 
     /// Compiles the C floor for this processor.

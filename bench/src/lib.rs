@@ -21,6 +21,7 @@ pub mod frames;
 pub mod instructions;
 pub mod latency;
 pub mod live;
+pub mod lookups;
 pub mod machine;
 pub mod process;
 pub mod random;

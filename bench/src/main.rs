@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use pipec_bench::Error;
 use pipec_bench::process::Stop;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::commands::{forward, instructions, latency, live, results, updates};
 
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
 
 fn run(args: &Cli) -> Result<ExitCode, Error> {
     let stop = Stop::default();
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, stop.0.clone())
             .map_err(|error| Error::Failed(format!("cannot catch signal {signal}: {error}")))?;
     }

@@ -94,6 +94,16 @@ impl Report {
         Report { processor, tsc_hz, hugepages, load, rows, skipped: outcome.skipped, failed: outcome.failed }
     }
 
+    /// The row of an engine on a workload.
+    pub fn find(&self, workload: &str, engine: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.workload == workload && row.engine == engine)
+    }
+
+    /// The median of an engine's cycles on a workload.
+    pub fn cycles(&self, workload: &str, engine: &str) -> Option<f64> {
+        self.find(workload, engine).map(|row| row.cycles.median)
+    }
+
     /// As one line of JSON.
     pub fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default() // numbers, strings and lists always become JSON

@@ -4,12 +4,14 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Error;
 use crate::engine::{Engine, Kind, Sample, Setup};
 use crate::workload::{Files, MOST_PORTS, Workload};
 
 /// What one engine measured on one workload.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The workload.
     pub workload: Workload,
@@ -20,7 +22,7 @@ pub struct Measured {
 }
 
 /// What became of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// What was measured, in the order asked for.
     pub measured: Vec<Measured>,
@@ -65,6 +67,7 @@ pub fn measure(
                         left.push((engine, samples));
                     }
                     Err(Error::Interrupted) => return Err(Error::Interrupted),
+                    Err(_) if setup.stop.asked() => return Err(Error::Interrupted), // it heard of it first
                     Err(error) => outcome.failed.push(format!("{} on {workload}: {error}", engine.name())),
                 }
             }
@@ -110,6 +113,19 @@ fn prepare(
         }
     }
     Ok(runs)
+}
+
+impl Outcome {
+    /// Takes in what became of another workload.
+    pub fn add(&mut self, other: Outcome) {
+        self.measured.extend(other.measured);
+        self.failed.extend(other.failed);
+        for line in other.skipped {
+            if !self.skipped.contains(&line) {
+                self.skipped.push(line);
+            }
+        }
+    }
 }
 
 impl Sample {

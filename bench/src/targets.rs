@@ -43,6 +43,11 @@ pub fn target(workload: Workload) -> Target {
     row.map_or(Target::default(), |row| row.1)
 }
 
+/// The workloads that aims were set for.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|row| row.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

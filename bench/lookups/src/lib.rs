@@ -9,6 +9,7 @@
 //! ```
 
 pub mod classbench;
+pub mod json;
 pub mod measure;
 #[cfg(peers)]
 pub mod peers;

@@ -1,12 +1,13 @@
-//! `pipec-bench-lookups [SET]... [--kinds bit-vector,tuple-space] [--order uniform|pareto] [--trace KEYS] [--rounds N] [--seed N]`
+//! `pipec-bench-lookups [SET]... [--kinds bit-vector,tuple-space] [--order uniform|pareto] [--trace KEYS] [--rounds N] [--seed N] [--json]`
 //!
-//! Prints a table a set: nanoseconds and cycles of the time-stamp counter a key, as a ratio to DPDK's first structure, memory,
+//! Prints a table a set, or with `--json` a line a set: nanoseconds and cycles of the time-stamp counter a key, as a ratio to DPDK's first structure, memory,
 //! times to build and to change one entry, and the bound of probes. Without sets, those of the targets.
 
 use std::process::ExitCode;
 
 use pipec_abi::table::{BURST, Kind};
 use pipec_bench_lookups::classbench::Order;
+use pipec_bench_lookups::json;
 use pipec_bench_lookups::measure::{Plan, Row, measure};
 use pipec_bench_lookups::sets;
 
@@ -42,6 +43,7 @@ struct Options {
     trace: usize,
     plan: Plan,
     seed: u64,
+    json: bool,
 }
 
 fn main() -> ExitCode {
@@ -80,7 +82,10 @@ fn run() -> Result<(), String> {
             #[cfg(peers)]
             dpdk,
         );
-        print(name, &rows, hz);
+        match options.json {
+            true => println!("{}", json::line(name, &rows)),
+            false => print(name, &rows, hz),
+        }
     }
     Ok(())
 }
@@ -115,9 +120,14 @@ fn options() -> Result<Options, String> {
         trace: 8192,
         plan: Plan { rounds: 15, lookups: 100_000 },
         seed: 1,
+        json: false,
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
+        if arg == "--json" {
+            options.json = true;
+            continue;
+        }
         if !arg.starts_with("--") {
             options.sets.push(arg);
             continue;

@@ -5,6 +5,7 @@ pub mod instructions;
 pub mod latency;
 pub mod live;
 pub mod results;
+mod schedule;
 pub mod updates;
 
 use std::io::{self, Write};

@@ -1,8 +1,10 @@
 //! `pipec-bench results`: everything in one run, written to a folder.
 
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pipec_bench::artifacts::Artifacts;
 use pipec_bench::engine::{Kind, Setup};
@@ -10,72 +12,18 @@ use pipec_bench::instructions::{available, count};
 use pipec_bench::machine::{self, Machine};
 use pipec_bench::process::{self, Stop};
 use pipec_bench::report::Report;
-use pipec_bench::results::{Counted, Results};
-use pipec_bench::updates::Figures;
+use pipec_bench::results::{Counted, Part, Parts, Results, Run};
 use pipec_bench::workload::{Files, Workload};
-use pipec_bench::{Error, live, rounds, updates};
+use pipec_bench::{Error, latency, live, lookups, rounds};
 
-/// What is forwarded.
-const FORWARDED: &[&str] = &[
-    "wire",
-    "wire@512",
-    "wire@1518",
-    "wire@imix",
-    "ports-2",
-    "ports-16",
-    "ports-32",
-    "flood-1",
-    "flood-4",
-    "firewall-100",
-    "firewall-1000",
-    "firewall-10000",
-    "firewall-100000",
-    "fwtcp-1000",
-    "classes-1000-20",
-    "classes-10000-20",
-    "classes-100000-1",
-    "classes-100000-5",
-    "classes-100000-20",
-    "classes-1000000-20",
-    "l2-10",
-    "l2-1000",
-    "l2-100000",
-    "l3-1000",
-    "l3-10000",
-    "acl-100",
-    "acl-1000",
-    "random-1000",
-    "attack-1000",
-    "gwlb-100-universal",
-    "gwlb-100-metadata",
-    "gwlb-100-goto",
-    "access-1000",
-];
-/// Of what instructions are counted.
-const COUNTED: &[&str] = &[
-    "wire",
-    "ports-16",
-    "ports-32",
-    "firewall-1000",
-    "fwtcp-1000",
-    "classes-10000-1",
-    "classes-10000-20",
-    "l2-1000",
-    "l3-1000",
-    "acl-100",
-    "acl-1000",
-    "random-1000",
-    "attack-1000",
-    "gwlb-100-universal",
-    "gwlb-100-metadata",
-    "gwlb-100-goto",
-    "access-1000",
-];
+use super::schedule::{Job, Schedule};
 
-/// Measure everything in one run, and write figures, a page and plots to a folder
+/// Measure everything in one run, and write figures, a page and plots to a folder, and to the book
+///
+/// A run that was interrupted goes on where it was when it is started again, unless the commit or the work tree has changed.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Where to write them
+    /// Where to write them; the book is written only with what lies in the usual place
     #[arg(long, value_name = "FOLDER", default_value = default_folder())]
     out: PathBuf,
 
@@ -83,12 +31,16 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
 
-    /// What to measure with [default: floor, io, macswap, hand, jit, rust, ovs, ovs-smc, swx, io-2, jit-2]
+    /// Measure all anew, although an interrupted run has measured some of it
+    #[arg(long)]
+    anew: bool,
+
+    /// What to measure with [default: those that say something about a workload]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     engines: Vec<Kind>,
 
     /// Measure nothing; write page and plots anew from the figures that are there
-    #[arg(long, conflicts_with_all = ["quick", "engines"])]
+    #[arg(long, conflicts_with_all = ["quick", "engines", "anew"])]
     again: bool,
 
     /// The processor to forward on [default: 1, or 0 where there is only one]
@@ -100,117 +52,186 @@ fn default_folder() -> &'static str {
     concat!(env!("CARGO_MANIFEST_DIR"), "/results")
 }
 
-/// How long each part takes.
-struct Pace {
-    forwarded: Vec<Workload>,
-    counted: Vec<Workload>,
-    live: Vec<&'static str>,
-    rounds: u32,
-    time: Duration,
-}
-
-impl Pace {
-    fn new(args: &Args) -> Result<Pace, Error> {
-        let workloads = |names: &[&str]| -> Result<Vec<Workload>, Error> {
-            names.iter().map(|name| name.parse().map_err(Error::Failed)).collect()
-        };
-        let live = live::AIMS.iter().map(|aim| aim.0);
-        Ok(match args.quick {
-            true => Pace {
-                forwarded: workloads(&["wire", "l2-10", "l2-1000", "firewall-100"])?,
-                counted: workloads(&["wire"])?,
-                live: live.take(2).collect(),
-                rounds: 1,
-                time: Duration::from_millis(300),
-            },
-            false => Pace {
-                forwarded: workloads(FORWARDED)?,
-                counted: workloads(COUNTED)?,
-                live: live.collect(),
-                rounds: 3,
-                time: Duration::from_secs(2),
-            },
-        })
-    }
-}
-
 /// Measures and writes.
 pub fn run(args: &Args, stop: Stop) -> Result<ExitCode, Error> {
     if args.again {
-        Results::read(&args.out)?.write(&args.out)?;
+        write(&Results::read(&args.out)?, &args.out)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let pace = Pace::new(args)?;
+    let schedule = Schedule::new(args.quick, &args.engines)?;
     eprintln!("building pipec and the traffic source");
     let artifacts = Artifacts::build()?;
-    let instructions = instructions(&artifacts, &pace, &stop)?;
-    let live = pace.live.iter().map(|name| live::measure(name, 5)).collect::<Result<Vec<_>, _>>()?;
-    let load = machine::load();
     let machine = Machine::prepare(args.cpu, &stop)?;
-    let (cpu, tsc_hz, hugepages) = (machine.cpu, machine.tsc_hz, machine.hugepages);
-    let setup = Setup { machine, artifacts, warm: pace.time, measured: pace.time, stop };
-    let mut kinds = Kind::all();
-    for name in ["ovs-smc", "io-2", "jit-2"] {
-        kinds.push(name.parse().map_err(Error::Failed)?);
-    }
-    let kinds = if args.engines.is_empty() { kinds } else { args.engines.clone() };
-    let tell = &mut |line: &str| eprintln!("{line}");
-    let outcome = rounds::measure(&setup, &pace.forwarded, None, &kinds, pace.rounds, tell)?;
-    let forward = Report::new(outcome, machine::processor(), tsc_hz, hugepages, [load, machine::load()]);
-    let updates = changes(&setup.artifacts, &pace, cpu)?;
-    let failed = !forward.failed.is_empty();
-    let results = Results { commit: commit(), forward, live, updates, instructions };
-    results.write(&args.out)?;
-    eprintln!("written to {}", args.out.display());
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-fn instructions(artifacts: &Artifacts, pace: &Pace, stop: &Stop) -> Result<Vec<Counted>, Error> {
-    let mut counts = Vec::new();
-    if let Err(error) = available() {
-        eprintln!("skipped: instructions are not counted: {error}");
-        return Ok(counts);
-    }
-    for workload in &pace.counted {
-        let files = Files::write(*workload, &artifacts.folder)?;
-        for kind in [Kind::Jit, Kind::Rust] {
-            let engine = kind.engine().name();
-            let count = count(artifacts, &files, &kind, Duration::from_secs(1), stop)?;
-            eprintln!("{workload}: {engine} {:.1} instructions", count.ours);
-            counts.push(Counted { workload: workload.to_string(), engine, ours: count.ours, driver: count.driver });
+    let file = artifacts.folder.join("results-so-far.json");
+    let of = format!("{:016x}", of(args));
+    let kept = Parts::read(&file, &of).filter(|_| !args.anew);
+    let parts = kept.unwrap_or_else(|| Parts { of, load: machine::load(), ..Parts::default() });
+    let setup = Setup { machine, artifacts, warm: schedule.time, measured: schedule.time, stop };
+    let mut runner = Runner { schedule: &schedule, setup, file, parts, failed: Vec::new() };
+    if let Err(error) = runner.all() {
+        if matches!(error, Error::Interrupted) && !runner.parts.parts.is_empty() {
+            eprintln!("what was measured is kept; the same command goes on from there");
         }
+        return Err(error);
     }
-    Ok(counts)
+    let results = runner.results(&args.out);
+    write(&results, &args.out)?;
+    let _ = std::fs::remove_file(&runner.file); // all of it is in the results now
+    eprintln!("written to {}", args.out.display());
+    eprintln!("{}", results.spread());
+    let failed = &results.forward.failed;
+    failed.iter().for_each(|line| eprintln!("failed: {line}"));
+    Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn changes(artifacts: &Artifacts, pace: &Pace, cpu: u32) -> Result<Vec<Figures>, Error> {
-    let mut all = Vec::new();
-    for kind in [updates::Kind::Exact, updates::Kind::Lpm, updates::Kind::Acl] {
-        eprintln!("changes of a table: {}", kind.name());
-        all.push(super::updates::elsewhere(artifacts, kind, None, pace.rounds, pace.time, Some(cpu))?);
+/// Writes the folder, and the book's page where the folder is the usual one.
+fn write(results: &Results, folder: &Path) -> Result<(), Error> {
+    results.write(folder)?;
+    if folder == Path::new(default_folder()) {
+        results.write_book(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../book/src"))?;
     }
-    Ok(all)
+    Ok(())
+}
+
+/// Does jobs one after the other, and keeps what they measured.
+struct Runner<'a> {
+    schedule: &'a Schedule,
+    setup: Setup,
+    file: PathBuf,
+    parts: Parts,
+    failed: Vec<String>,
+}
+
+impl Runner<'_> {
+    /// All jobs that are not done yet.
+    fn all(&mut self) -> Result<(), Error> {
+        let done = |job: &Job, parts: &Parts| parts.parts.contains_key(&job.to_string());
+        let jobs = &self.schedule.jobs;
+        let mut left: Duration =
+            jobs.iter().filter(|job| !done(job, &self.parts)).map(|job| self.schedule.estimate(job)).sum();
+        if !self.parts.parts.is_empty() {
+            eprintln!(
+                "{} of {} parts were measured before; --anew measures them again",
+                self.parts.parts.len(),
+                jobs.len()
+            );
+        }
+        eprintln!("this takes about {}", minutes(left));
+        // What was estimated and what it took: the machine may be slower or faster than the one that estimates are from.
+        let (mut estimated, start) = (Duration::ZERO, Instant::now());
+        for (i, job) in jobs.iter().enumerate() {
+            if done(job, &self.parts) {
+                continue;
+            }
+            self.setup.stop.wait(Duration::ZERO)?;
+            match self.part(job) {
+                Ok(part) => {
+                    self.parts.parts.insert(job.to_string(), part);
+                    self.parts.write(&self.file)?;
+                }
+                Err(_) if self.setup.stop.asked() => return Err(Error::Interrupted),
+                Err(error) => self.failed.push(format!("{job}: {error}")),
+            }
+            let estimate = self.schedule.estimate(job);
+            (estimated, left) = (estimated + estimate, left.saturating_sub(estimate));
+            let pace = start.elapsed().as_secs_f64() / estimated.as_secs_f64();
+            eprintln!("[{} of {}] {job}: done; about {} left", i + 1, jobs.len(), minutes(left.mul_f64(pace)));
+        }
+        Ok(())
+    }
+
+    /// Does one job.
+    fn part(&mut self, job: &Job) -> Result<Part, Error> {
+        let tell = &mut |line: &str| eprintln!("  {line}");
+        let (rounds, time) = (self.schedule.rounds, self.schedule.time);
+        Ok(match job {
+            Job::Instructions(workload) => Part::Instructions(self.instructions(*workload)?),
+            Job::Live(program) => Part::Live(live::measure(program, 5)?),
+            Job::Forward(workload, kinds) => {
+                self.setup.warm = self.schedule.warm(*workload);
+                let outcome = rounds::measure(&self.setup, &[*workload], None, kinds, rounds, tell)?;
+                if let Some(failed) = outcome.failed.first()
+                    && outcome.measured.is_empty()
+                {
+                    return Err(Error::Failed(failed.clone()));
+                }
+                Part::Forward(outcome)
+            }
+            Job::Latency(workload, kinds) => {
+                let (rows, left_out) = latency::measure(&self.setup, &[*workload], kinds, rounds, tell)?;
+                Part::Latency(rows, left_out)
+            }
+            Job::Updates(kind) => {
+                let Setup { artifacts, machine, stop, .. } = &self.setup;
+                Part::Updates(super::updates::elsewhere(artifacts, *kind, None, rounds, time, Some(machine.cpu), stop)?)
+            }
+            Job::Lookups(set) => Part::Lookups(lookups::measure(
+                &self.setup.artifacts,
+                set,
+                if rounds > 1 { 15 } else { 3 },
+                &self.setup.stop,
+            )?),
+            Job::Connections => Part::Connections(lookups::new_connections(&self.setup.artifacts, &self.setup.stop)?),
+        })
+    }
+
+    /// Ours, compiled in memory; nothing where there is nothing to count with.
+    fn instructions(&self, workload: Workload) -> Result<Vec<Counted>, Error> {
+        if available().is_err() {
+            return Ok(Vec::new());
+        }
+        let files = Files::write(workload, &self.setup.artifacts.folder)?;
+        let count = count(&self.setup.artifacts, &files, &Kind::Jit, Duration::from_secs(1), &self.setup.stop)?;
+        let engine = Kind::Jit.engine().name();
+        Ok(vec![Counted { workload: workload.to_string(), engine, ours: count.ours, driver: count.driver }])
+    }
+
+    /// All parts together, in the order of the jobs.
+    fn results(&mut self, folder: &Path) -> Results {
+        let before = Results::read(folder).ok();
+        let mut run = Run { commit: commit(), ..Run::default() };
+        for job in &self.schedule.jobs {
+            if let Some(part) = self.parts.parts.remove(&job.to_string()) {
+                run.add(part);
+            }
+        }
+        if let Err(error) = available() {
+            run.outcome.skipped.push(format!("instructions: {error}"));
+        }
+        run.outcome.failed.append(&mut self.failed);
+        let Machine { tsc_hz, hugepages, .. } = self.setup.machine;
+        let load = [self.parts.load, machine::load()];
+        let forward = Report::new(std::mem::take(&mut run.outcome), machine::processor(), tsc_hz, hugepages, load);
+        run.results(forward).beside(before.as_ref())
+    }
+}
+
+/// A time for people.
+fn minutes(time: Duration) -> String {
+    let minutes = time.as_secs_f64() / 60.0;
+    if minutes < 1.5 { format!("{:.0} s", time.as_secs_f64()) } else { format!("{minutes:.0} minutes") }
+}
+
+fn git(args: &[&str]) -> Option<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    process::run(Command::new("git").args(args).current_dir(folder)).map(|text| text.trim().to_string()).ok()
+}
+
+/// What a run measures: the commit, how the work tree differs, the options.
+fn of(args: &Args) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let source = [".", ":!bench/results", ":!book"];
+    git(&["rev-parse", "HEAD"]).hash(&mut hasher);
+    git(&[&["-C", "..", "diff", "HEAD", "--"][..], &source].concat()).hash(&mut hasher);
+    (args.quick, format!("{:?}", args.engines), args.cpu).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The commit of this workspace, with `+` where the work tree differs from it.
 fn commit() -> String {
-    let git = |args: &[&str]| {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-        process::run(Command::new("git").args(args).current_dir(folder)).map(|text| text.trim().to_string()).ok()
-    };
     let Some(commit) = git(&["rev-parse", "--short", "HEAD"]) else { return "unknown".to_string() };
-    let changed = git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|text| !text.is_empty());
-    if changed { commit + "+" } else { commit }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_name_is_a_workload() {
-        for name in FORWARDED.iter().chain(COUNTED) {
-            assert!(name.parse::<Workload>().is_ok(), "{name}");
-        }
-    }
+    let others = [":!bench/results", ":!book/src/benchmarks.md", ":!book/src/benchmarks"];
+    let changed =
+        git(&[&["-C", "..", "status", "--porcelain", "--untracked-files=no", "--", "."][..], &others].concat());
+    if changed.is_some_and(|text| !text.is_empty()) { commit + "+" } else { commit }
 }

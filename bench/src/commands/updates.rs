@@ -4,12 +4,12 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use comfy_table::Cell;
+use pipec_bench::Error;
 use pipec_bench::artifacts::Artifacts;
 use pipec_bench::machine::Machine;
-use pipec_bench::process::Stop;
+use pipec_bench::process::{Process, Stop};
 use pipec_bench::report::{self, number};
 use pipec_bench::updates::{self, Figures, Kind, Latency};
-use pipec_bench::{Error, process};
 
 use super::{print, seconds};
 
@@ -60,7 +60,7 @@ pub fn run(args: &Args, stop: &Stop) -> Result<ExitCode, Error> {
     let _machine = Machine::prepare(args.cpu, stop)?;
     let mut all = Vec::new();
     for kind in &args.kinds {
-        let figures = elsewhere(&artifacts, *kind, args.entries, args.rounds, args.secs, args.cpu)?;
+        let figures = elsewhere(&artifacts, *kind, args.entries, args.rounds, args.secs, args.cpu, stop)?;
         if args.json {
             print(&line(&figures)?)?;
         }
@@ -72,6 +72,9 @@ pub fn run(args: &Args, stop: &Stop) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// How long a kind may take.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 /// Measures one kind in a process of its own.
 pub fn elsewhere(
     artifacts: &Artifacts,
@@ -80,6 +83,7 @@ pub fn elsewhere(
     rounds: u32,
     time: Duration,
     cpu: Option<u32>,
+    stop: &Stop,
 ) -> Result<Figures, Error> {
     let own = std::env::current_exe().map_err(|error| Error::Failed(format!("this program's own path: {error}")))?;
     let mut command = Command::new(own);
@@ -88,7 +92,8 @@ pub fn elsewhere(
     command.args(["--secs", &time.as_secs_f64().to_string()]);
     command.args(entries.iter().flat_map(|entries| ["--entries".to_string(), entries.to_string()]));
     command.args(cpu.iter().flat_map(|cpu| ["--cpu".to_string(), cpu.to_string()]));
-    let text = process::run(&mut command)?;
+    let process = Process::start("updates", &mut command, &artifacts.folder, stop)?.patiently(PATIENCE);
+    let text = process.finish()?;
     serde_json::from_str(text.trim())
         .map_err(|error| Error::Failed(format!("figures of {} cannot be read: {error}: {text}", kind.name())))
 }

@@ -59,7 +59,7 @@ impl Setup {
 }
 
 /// What one run of an engine measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Sample {
     /// Packets received.
     pub received: u64,

@@ -34,7 +34,9 @@ impl Engine for Testpmd {
     }
 
     fn prepare(&mut self, setup: &Setup, files: &Files) -> Result<(), Error> {
-        if files.workload.kind != Kind::Wire {
+        let looks_at_nothing =
+            self.mode == "io" && matches!(files.workload.kind, Kind::Firewall { .. } | Kind::Acl { .. });
+        if files.workload.kind != Kind::Wire && !looks_at_nothing {
             return Err(Error::NotApplicable); // it forwards whatever comes
         }
         if setup.machine.cpu == setup.machine.other_cpu {

@@ -1,36 +1,69 @@
-//! The page of results, in Markdown.
+//! The page of results, in Markdown, for the folder of results and for the book.
 //!
 //! In: results, and which plots there are. Out: text. Never: a figure that is not in the results.
 
 use std::fmt::Write;
 
-use super::plot::Family;
-use super::{Counted, Results};
-use crate::live;
-use crate::report::Row;
-use crate::updates::{BATCH, Figures, PACE};
+use super::aims::{Aim, aims};
+use super::plot::Picture;
+use super::{Moved, Results, tables};
 
-/// The whole page.
-pub fn page(results: &Results, plots: &[&Family]) -> String {
+/// Rounds, or medians of two runs, that lie further apart are named.
+const APART: f64 = 0.05;
+
+const INTRODUCTION: &str = "# Benchmarks
+
+This page is written by `make bench`, which measures this dataplane beside others: the same frames, the same ports, one after the other \
+in each round. To repeat it, on Debian, as root, on a machine that does nothing else:
+
+```sh
+make bench
+```
+
+It takes less than half an hour and says how much is left. A run that was interrupted leaves nothing behind and goes on where it was when \
+it is started again. `bench/README.md` describes every workload and engine, and how to measure a part of it.
+";
+
+const PORTS: &str = "Ports are two DPDK `net_null` ports. They have no wire and no limit, so what is measured is the processor's work. A plug-in for \
+DPDK's EAL copies the workload's frames into what they receive; that copy is in every figure, and the same for every engine. Cycles a \
+packet are those of the time-stamp counter while the engine's thread had its processor, divided by packets received. Each round starts \
+every engine once, waits until its ports have their frames, warms it, measures it and stops it.
+
+Aims were set on a machine whose time-stamp counter runs at 2 GHz. What is not installed, or cannot say a workload, is left out.
+";
+
+/// The whole page; files of plots begin with `prefix`.
+pub fn page(results: &Results, plots: &[Picture], prefix: &str) -> String {
     let Results { forward, .. } = results;
     let pages = if forward.hugepages { "with" } else { "without" };
-    let mut page = format!(
-        "# Results\n\nMade by `make bench` at commit `{}` on {}, a time-stamp counter of {:.0} MHz, {pages} hugepages; {:.1} \
-         processes wanted a processor before, {:.1} after. [How each figure is made](../README.md); all of them are in \
-         [results.json](results.json).\n\n",
+    let mut page = INTRODUCTION.to_string();
+    let _ = write!(
+        page,
+        "\nMeasured at commit `{}` on {}, a time-stamp counter of {:.0} MHz, {pages} hugepages; {:.1} processes wanted a processor \
+         before, {:.1} after. {} All figures are in `bench/results/results.json`.\n\n## Aims\n\n",
         results.commit,
         forward.processor,
         forward.tsc_hz / 1e6,
         forward.load[0],
         forward.load[1],
-    );
-    page += &forwarding(&forward.rows);
-    for family in plots {
-        let _ = write!(page, "\n![{}]({}.svg)\n", family.title, family.name); // writing to a string does not fail
+        spread(results),
+    ); // writing to a string does not fail
+    page += &aimed(&aims(results));
+    let _ = write!(page, "\n## How figures are made\n\n{PORTS}\n");
+    page += &tables::forwarding(&forward.rows);
+    for plot in plots.iter().filter(|plot| plot.name != "latency") {
+        page += &picture(plot, prefix);
     }
-    page += &instructions(&results.instructions);
-    page += &from_source(&results.live);
-    page += &changes(&results.updates);
+    page += &tables::workers(forward);
+    page += &tables::by_hand(forward);
+    page += &tables::latencies(&results.latency);
+    for plot in plots.iter().filter(|plot| plot.name == "latency") {
+        page += &picture(plot, prefix);
+    }
+    page += &tables::lookups(&results.lookups);
+    page += &tables::instructions(&results.instructions);
+    page += &tables::from_source(&results.live);
+    page += &tables::changes(&results.updates);
     for (what, lines) in [("Left out", &forward.skipped), ("Failed", &forward.failed)] {
         if !lines.is_empty() {
             let lines: Vec<String> = lines.iter().map(|line| format!("- {}\n", line.replace('\n', " "))).collect();
@@ -40,87 +73,94 @@ pub fn page(results: &Results, plots: &[&Family]) -> String {
     page
 }
 
-/// Cycles a packet, a line for each workload and engine.
-fn forwarding(rows: &[Row]) -> String {
-    let mut text = "## Cycles a packet\n\nThe median of the rounds, the least and the most; `of floor` and `times ovs` are ratios \
-                    within this run; `sent` is packets sent for each received.\n\n\
-                    | workload | engine | cycles | least–most | Mpps | of floor | times ovs | sent | target |\n\
-                    |---|---|--:|--:|--:|--:|--:|--:|--:|\n"
-        .to_string();
-    for row in rows {
-        let ratio = |ratio: Option<f64>| ratio.map_or(String::new(), |ratio| format!("{ratio:.2}"));
-        let _ = writeln!(
+fn picture(plot: &Picture, prefix: &str) -> String {
+    format!("\n![{}]({prefix}{}.svg)\n", plot.title, plot.name)
+}
+
+/// The table of aims, and what is not reached.
+fn aimed(aims: &[Aim]) -> String {
+    let known = aims.iter().filter_map(Aim::reached).count();
+    let reached = aims.iter().filter(|aim| aim.reached() == Some(true)).count();
+    let mut text = format!("Of {} aims, {known} were measured and {reached} reached.", aims.len());
+    let missed: Vec<&str> =
+        aims.iter().filter(|aim| aim.reached() == Some(false)).map(|aim| aim.what.as_str()).collect();
+    if !missed.is_empty() {
+        let _ = write!(text, " Not reached: {}.", missed.join("; "));
+    }
+    text += "\n\n| what | aim, at most | measured | of the aim | reached |\n|---|--:|--:|--:|---|\n";
+    for aim in aims {
+        let Aim { what, unit, most, measured } = aim;
+        let _ = match measured {
+            Ok(measured) => {
+                let reached = if *measured <= *most { "yes" } else { "**no**" };
+                writeln!(
+                    text,
+                    "| {what} | {} {unit} | {} | {:.2} | {reached} |",
+                    plain(*most),
+                    plain(*measured),
+                    measured / most
+                )
+            }
+            Err(why) => writeln!(text, "| {what} | {} {unit} | | | {why} |", plain(*most)),
+        };
+    }
+    text
+}
+
+/// A number with as many decimals as say something.
+fn plain(number: f64) -> String {
+    match number.abs() {
+        0.0..10.0 => format!("{:.2}", number).trim_end_matches('0').trim_end_matches('.').to_string(),
+        10.0..100.0 => format!("{:.1}", number).trim_end_matches('0').trim_end_matches('.').to_string(),
+        _ => format!("{number:.0}"),
+    }
+}
+
+/// How far rounds lie apart, and how far medians have moved since the run before.
+pub fn spread(results: &Results) -> String {
+    let rows = &results.forward.rows;
+    let near = rows.iter().filter(|row| row.cycles.max - row.cycles.min <= APART * row.cycles.median).count();
+    let mut text = format!("All rounds of {near} of {} forwarding rows lie within {:.0} %.", rows.len(), APART * 100.0);
+    let busy = rows.iter().filter(|row| row.cpu_share < 0.97).count();
+    if busy > 0 {
+        let _ = write!(text, " In {busy} rows something else ran on the processor, so the machine was not quiet.");
+    }
+    if let Some(before) = &results.before {
+        let mut far: Vec<&Moved> = before.moved.iter().filter(|moved| moved.share().abs() > APART).collect();
+        far.sort_by(|a, b| b.share().abs().total_cmp(&a.share().abs()));
+        let _ = write!(
             text,
-            "| {} | {} | {:.1} | {:.1}–{:.1} | {:.2} | {} | {} | {:.0} % | {} |",
-            row.workload,
-            row.engine,
-            row.cycles.median,
-            row.cycles.min,
-            row.cycles.max,
-            row.mpps,
-            ratio(row.of_floor),
-            ratio(row.times_ovs),
-            row.sent_share * 100.0,
-            row.aim.target.map_or(String::new(), |target| target.to_string()),
+            " Since the run before, at `{}`, {} of {} medians moved by more than {:.0} %",
+            before.commit,
+            far.len(),
+            before.moved.len(),
+            APART * 100.0
         );
+        let named: Vec<String> = far
+            .iter()
+            .take(10)
+            .map(|moved| format!("{} on {} {:+.0} %", moved.engine, moved.workload, moved.share() * 100.0))
+            .collect();
+        let _ = if named.is_empty() { write!(text, ".") } else { write!(text, ": {}.", named.join(", ")) };
     }
     text
 }
 
-fn instructions(counts: &[Counted]) -> String {
-    if counts.is_empty() {
-        return String::new();
-    }
-    let mut text = "\n## Instructions a packet\n\nOf the worker's loop, by callgrind; the driver's and the traffic source's apart.\n\n\
-                    | workload | engine | instructions | driver |\n|---|---|--:|--:|\n"
-        .to_string();
-    for Counted { workload, engine, ours, driver } in counts {
-        let _ = writeln!(text, "| {workload} | {engine} | {ours:.1} | {driver:.1} |");
-    }
-    text
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::tests::results;
 
-fn from_source(rows: &[live::Row]) -> String {
-    if rows.is_empty() {
-        return String::new();
+    #[test]
+    fn the_page_says_what_was_reached() {
+        let page = page(&results(), &[], "");
+        assert!(page.contains("| `wire`, jit | 60 cycles | 60 | 1.00 | yes |"), "{page}");
+        assert!(page.contains("| `wire`, rust | 60 cycles | | | not measured |"), "{page}");
+        assert!(!page.contains(" 5 % since"), "{page}");
     }
-    let mut text = "\n## From source to packets\n\nMilliseconds from a program's text to a published program, compiled in memory.\n\n\
-                    | program | front | plan | code | tables | all | target |\n|---|--:|--:|--:|--:|--:|--:|\n"
-        .to_string();
-    for row in rows {
-        let aim = row.aim.map_or(String::new(), |aim| aim.to_string());
-        let live::Row { program, front, plan, code, tables, all, .. } = row;
-        let _ = writeln!(text, "| {program} | {front:.1} | {plan:.1} | {code:.1} | {tables:.1} | {all:.1} | {aim} |");
-    }
-    text
-}
 
-fn changes(all: &[Figures]) -> String {
-    if all.is_empty() {
-        return String::new();
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([0.4, 1.0, 14.26, 140.4, -0.5].map(plain), ["0.4", "1", "14.3", "140", "-0.5"]);
     }
-    let mut text = format!(
-        "\n## Changes of tables while packets are looked up\n\nLatencies in µs, median / 99th percentile, of single changes at \
-         {PACE} a second or as many as there can be; changes a second one by one and in batches of {BATCH}; cycles a packet \
-         without changes, and what those at that pace add.\n\n\
-         | table | entries | load s | put in | changed | taken out | a second | in batches | cycles | with changes |\n\
-         |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n"
-    );
-    for figures in all {
-        let [put, changed, taken] =
-            figures.latency.map(|l| format!("{:.1} / {:.1}", l.median as f64 / 1e3, l.p99 as f64 / 1e3));
-        let _ = writeln!(
-            text,
-            "| {} | {} | {:.3} | {put} | {changed} | {taken} | {:.0} | {:.0} | {:.1} | {:+.1} % at {:.0} |",
-            figures.kind,
-            figures.entries,
-            figures.load_s,
-            figures.full_rate,
-            figures.batched_rate,
-            figures.quiet,
-            (figures.paced / figures.quiet - 1.0) * 100.0,
-            figures.paced_rate,
-        );
-    }
-    text
 }

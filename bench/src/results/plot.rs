@@ -1,15 +1,16 @@
-//! Plots of cycles a packet against what grows, as SVG.
+//! Plots as SVG: cycles a packet against what grows, and latencies.
 //!
-//! In: rows of a report. Out: a picture for each family of workloads of which there are at least two. Never: a row of another
-//! family.
+//! In: results. Out: a picture for each family of workloads of which there are at least two, and one of latencies. Never: a row
+//! of another family.
 
 use std::collections::BTreeMap;
 
 use plotters::prelude::*;
 
-use crate::Error;
+use super::Results;
 use crate::report::Row;
 use crate::workload::{Kind, Size, Workload};
+use crate::{Error, latency};
 
 /// Workloads of which one thing grows.
 #[derive(Debug)]
@@ -89,26 +90,74 @@ pub const FAMILIES: &[Family] = &[
 const PICTURE: (u32, u32) = (760, 440);
 
 /// A line through points, for each engine.
-type Lines<'r> = BTreeMap<&'r str, Vec<(f64, f64)>>;
+type Lines = BTreeMap<String, Vec<(f64, f64)>>;
 
-/// The plot of a family, if two of its workloads were measured.
-pub fn draw(family: &Family, rows: &[Row]) -> Result<Option<String>, Error> {
-    let lines = lines(family, rows);
-    if lines.values().all(|points| points.len() < 2) {
-        return Ok(None);
-    }
-    let mut svg = String::new();
-    draw_lines(family, &lines, &mut svg).map_err(|error| Error::Failed(format!("{}.svg: {error}", family.name)))?;
-    Ok(Some(svg))
+/// A plot.
+#[derive(Debug)]
+pub struct Picture {
+    /// What its file is called, without the end.
+    pub name: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// Itself.
+    pub svg: String,
 }
 
-fn lines<'r>(family: &Family, rows: &'r [Row]) -> Lines<'r> {
+/// A plot of each family of which two workloads were measured, and one of latencies.
+///
+/// # Errors
+/// When one cannot be drawn.
+pub fn draw_all(results: &Results) -> Result<Vec<Picture>, Error> {
+    let mut pictures = Vec::new();
+    let mut draw = |name, title, draw: &dyn Fn(&mut String) -> Result<(), DrawError>| {
+        let mut svg = String::new();
+        draw(&mut svg).map_err(|error| Error::Failed(format!("{name}.svg: {error}")))?;
+        pictures.push(Picture { name, title, svg });
+        Ok::<(), Error>(())
+    };
+    for family in FAMILIES {
+        let lines = lines(family, &results.forward.rows);
+        if lines.values().any(|points| points.len() >= 2) {
+            let axes =
+                Axes { title: &format!("{}: cycles a packet", family.title), x: family.grows, y: "cycles a packet" };
+            draw(family.name, family.title, &|svg| draw_lines(&axes, &lines, svg))?;
+        }
+    }
+    let lines = latencies(&results.latency);
+    if !lines.is_empty() {
+        let axes =
+            Axes { title: "latency at half of the capacity", x: "packets that take longer: one of", y: "microseconds" };
+        draw("latency", "latency at half of the capacity", &|svg| draw_lines(&axes, &lines, svg))?;
+    }
+    Ok(pictures)
+}
+
+/// Microseconds that all but one of so many packets take at most, by workload and engine.
+fn latencies(rows: &[latency::Row]) -> Lines {
+    let mut lines = Lines::new();
+    for row in rows {
+        let Some(of) = row.median().map(|figures| figures.latency) else { continue };
+        let points = [(2.0, of.p50), (10.0, of.p90), (100.0, of.p99), (1000.0, of.p999)];
+        let points = points.map(|(one_of, ns)| (one_of, ns.max(1) as f64 / 1e3));
+        lines.insert(format!("{} {}", row.workload, row.engine), points.to_vec());
+    }
+    lines
+}
+
+/// What a plot says beside its lines.
+struct Axes<'a> {
+    title: &'a str,
+    x: &'a str,
+    y: &'a str,
+}
+
+fn lines(family: &Family, rows: &[Row]) -> Lines {
     let mut lines = Lines::new();
     for row in rows {
         let workload: Option<Workload> = row.workload.parse().ok();
         let of_family = workload.filter(|workload| workload.size == Size::Least).and_then(|w| (family.amount)(w.kind));
         if let Some(amount) = of_family {
-            lines.entry(&row.engine).or_default().push((f64::from(amount), row.cycles.median));
+            lines.entry(row.engine.clone()).or_default().push((f64::from(amount), row.cycles.median));
         }
     }
     lines.values_mut().for_each(|points| points.sort_by(|a, b| a.0.total_cmp(&b.0)));
@@ -117,7 +166,7 @@ fn lines<'r>(family: &Family, rows: &'r [Row]) -> Lines<'r> {
 
 type DrawError = Box<dyn std::error::Error>;
 
-fn draw_lines(family: &Family, lines: &Lines, svg: &mut String) -> Result<(), DrawError> {
+fn draw_lines(axes: &Axes, lines: &Lines, svg: &mut String) -> Result<(), DrawError> {
     let points = || lines.values().flatten();
     let range = |of: fn(&(f64, f64)) -> f64| {
         points().map(of).fold((f64::INFINITY, 0.0_f64), |(min, max), at| (min.min(at), max.max(at)))
@@ -126,15 +175,15 @@ fn draw_lines(family: &Family, lines: &Lines, svg: &mut String) -> Result<(), Dr
     let root = SVGBackend::with_string(svg, PICTURE).into_drawing_area();
     root.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&root)
-        .caption(format!("{}: cycles a packet", family.title), ("sans-serif", 18))
+        .caption(axes.title, ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(64)
         .build_cartesian_2d((left * 0.8..right * 1.25).log_scale(), (low * 0.7..high * 1.4).log_scale())?;
     chart
         .configure_mesh()
-        .x_desc(family.grows)
-        .y_desc("cycles a packet")
+        .x_desc(axes.x)
+        .y_desc(axes.y)
         .x_label_formatter(&whole)
         .y_label_formatter(&whole)
         .light_line_style(WHITE)
@@ -143,7 +192,7 @@ fn draw_lines(family: &Family, lines: &Lines, svg: &mut String) -> Result<(), Dr
         let color = Palette99::pick(i).to_rgba();
         let line = LineSeries::new(points.iter().copied(), color.stroke_width(2));
         let sign = move |(x, y)| PathElement::new(vec![(x, y), (x + 18, y)], color.stroke_width(2));
-        chart.draw_series(line)?.label(*engine).legend(sign);
+        chart.draw_series(line)?.label(engine).legend(sign);
         chart.draw_series(points.iter().map(|point| Circle::new(*point, 3, color.filled())))?;
     }
     chart
@@ -158,7 +207,7 @@ fn draw_lines(family: &Family, lines: &Lines, svg: &mut String) -> Result<(), Dr
 
 /// A number of an axis.
 fn whole(number: &f64) -> String {
-    format!("{number:.0}")
+    if *number >= 1.0 { format!("{number:.0}") } else { format!("{number}") }
 }
 
 #[cfg(test)]
@@ -173,6 +222,6 @@ mod tests {
         let lines = lines(family, &results.forward.rows);
         assert_eq!(lines["jit"].iter().map(|point| point.0).collect::<Vec<_>>(), [10.0, 1000.0]);
         assert!((lines["jit"][1].1 - 90.0).abs() < 1e-6);
-        assert_eq!(lines.keys().copied().collect::<Vec<_>>(), ["floor", "jit", "ovs"]);
+        assert_eq!(lines.keys().collect::<Vec<_>>(), ["floor", "jit", "ovs"]);
     }
 }

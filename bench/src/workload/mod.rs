@@ -67,7 +67,8 @@ pub const NAMES: &str = "wire, ports-P, firewall-N, fwtcp-N, classes-N-S, l2-N, 
                         gwlb-N-FORM or access-N, perhaps followed by @512, @1518 or @imix,";
 
 /// A workload. As text it is its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Workload {
     /// Rules and frames.
     pub kind: Kind,
@@ -168,6 +169,20 @@ impl fmt::Display for Workload {
             Kind::Access { users } => write!(f, "access-{users}")?,
         }
         f.write_str(self.size.suffix())
+    }
+}
+
+impl TryFrom<String> for Workload {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Workload, String> {
+        name.parse()
+    }
+}
+
+impl From<Workload> for String {
+    fn from(workload: Workload) -> String {
+        workload.to_string()
     }
 }
 
