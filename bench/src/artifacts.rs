@@ -22,6 +22,8 @@ pub struct Artifacts {
     pub plugin: PathBuf,
     /// The firewall written by hand.
     pub hand: PathBuf,
+    /// This program, as it was built with the others.
+    pub bench: PathBuf,
     /// The connection tracker alone.
     pub tracker: PathBuf,
     /// Look-up structures alone.
@@ -65,6 +67,7 @@ impl Artifacts {
         Ok(Artifacts {
             pipec: program("pipec"),
             hand: program("pipec-bench-hand"),
+            bench: program("pipec-bench"),
             tracker: program("ct"),
             lookups: program("pipec-bench-lookups"),
             plugin,

@@ -16,7 +16,7 @@
 use std::ffi::CString;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dpdk_sys::rte_mbuf;
 use hdrhistogram::Histogram;
@@ -28,6 +28,10 @@ use crate::rings::{self, BURST, Peer, Pool};
 const STAMP: usize = 8;
 /// How long to wait before looking for ports again.
 const PAUSE: Duration = Duration::from_micros(500);
+/// How long to send at a time until something comes back, and how long to go on with that where nothing does.
+const SLICE: Duration = Duration::from_millis(1);
+const REST: Duration = Duration::from_millis(20);
+const PATIENCE: Duration = Duration::from_secs(10);
 /// The share of the capacity that latency is measured at.
 const LOAD: f64 = 0.5;
 /// The longest latency that is told apart, in nanoseconds.
@@ -82,6 +86,12 @@ pub fn run(frames: [Option<Arc<Frames>>; 2], ask: &Ask) {
     let mut generator = Generator::new(lanes, pool);
     crate::tell("latency is measured");
     let warm = ask.time / 2;
+    let since = Instant::now();
+    while generator.flood(SLICE).back == 0 && since.elapsed() < PATIENCE {
+        thread::sleep(REST); // the program has to do something here before it forwards
+    }
+    thread::sleep(10 * REST);
+    go_first();
     generator.flood(warm);
     let flood = generator.flood(ask.time);
     generator.drain();
@@ -92,7 +102,7 @@ pub fn run(frames: [Option<Arc<Frames>>; 2], ask: &Ask) {
     crate::tell(&format!("latency {}", line(&flood, &paced)));
 }
 
-/// Runs this thread on one processor, before others that run there now and then.
+/// Runs this thread on one processor.
 fn pin(cpu: usize) {
     // SAFETY: a set of bits, of which all zeros is a value.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -100,6 +110,10 @@ fn pin(cpu: usize) {
     unsafe { libc::CPU_SET(cpu.min(libc::CPU_SETSIZE as usize - 1), &mut set) };
     // SAFETY: this thread's set; where it is refused, the thread runs where it may.
     unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
+}
+
+/// Lets this thread go before others that run on its processor now and then.
+fn go_first() {
     // SAFETY: this thread's priority; where it is refused, it stays.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
 }
@@ -110,6 +124,8 @@ struct Flood {
     rate: f64,
     /// The share of the attempts at which a ring was full: where it is small, the program was not the bottleneck.
     full: f64,
+    /// Packets that came back.
+    back: u64,
 }
 
 /// What was counted at a fixed rate.
@@ -163,7 +179,7 @@ impl Generator {
             }
             passed = rings::now().wrapping_sub(start) as f64;
         }
-        Flood { rate: put as f64 / (passed / self.hz), full: full as f64 / tried.max(1) as f64 }
+        Flood { rate: put as f64 / (passed / self.hz), full: full as f64 / tried.max(1) as f64, back: latency.len() }
     }
 
     /// Puts packets in at a rate, for a time.

@@ -85,8 +85,7 @@ pub fn elsewhere(
     cpu: Option<u32>,
     stop: &Stop,
 ) -> Result<Figures, Error> {
-    let own = std::env::current_exe().map_err(|error| Error::Failed(format!("this program's own path: {error}")))?;
-    let mut command = Command::new(own);
+    let mut command = Command::new(&artifacts.bench);
     command.env("REPLAY_DIR", updates::folder(artifacts, kind));
     command.args(["updates", kind.name(), "--here", "--rounds", &rounds.to_string()]);
     command.args(["--secs", &time.as_secs_f64().to_string()]);
