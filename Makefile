@@ -37,7 +37,7 @@ unit: ## unit, snapshot and integration tests (by cargo-nextest where it is inst
 doc: ## the examples in the documentation
 	cargo test --locked --workspace --doc
 
-bench: ## this dataplane beside others, into bench/results (as root, on a quiet machine, about an hour)
+bench: ## this dataplane beside others, into bench/results and the book (as root, on a quiet machine, half an hour)
 	@tools/setup build bench
 	cargo run --locked --release --quiet --package pipec-bench -- results
 

@@ -31,6 +31,10 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
 
+    /// Only parts whose names contain this, such as `latency` or `acl-1000`; the results have nothing else
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+
     /// Measure all anew, although an interrupted run has measured some of it
     #[arg(long)]
     anew: bool,
@@ -40,7 +44,7 @@ pub struct Args {
     engines: Vec<Kind>,
 
     /// Measure nothing; write page and plots anew from the figures that are there
-    #[arg(long, conflicts_with_all = ["quick", "engines", "anew"])]
+    #[arg(long, conflicts_with_all = ["quick", "engines", "anew", "only"])]
     again: bool,
 
     /// The processor to forward on [default: 1, or 0 where there is only one]
@@ -58,7 +62,10 @@ pub fn run(args: &Args, stop: Stop) -> Result<ExitCode, Error> {
         write(&Results::read(&args.out)?, &args.out)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let schedule = Schedule::new(args.quick, &args.engines)?;
+    let mut schedule = Schedule::new(args.quick, &args.engines)?;
+    if let Some(text) = &args.only {
+        schedule.jobs.retain(|job| job.to_string().contains(text));
+    }
     eprintln!("building pipec and the traffic source");
     let artifacts = Artifacts::build()?;
     let machine = Machine::prepare(args.cpu, &stop)?;
@@ -223,7 +230,7 @@ fn of(args: &Args) -> u64 {
     let source = [".", ":!bench/results", ":!book"];
     git(&["rev-parse", "HEAD"]).hash(&mut hasher);
     git(&[&["-C", "..", "diff", "HEAD", "--"][..], &source].concat()).hash(&mut hasher);
-    (args.quick, format!("{:?}", args.engines), args.cpu).hash(&mut hasher);
+    (args.quick, &args.only, format!("{:?}", args.engines), args.cpu).hash(&mut hasher);
     hasher.finish()
 }
 

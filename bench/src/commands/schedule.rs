@@ -214,7 +214,9 @@ fn engines(workload: Workload) -> Result<Vec<Kind>, Error> {
         workload::Kind::Wire if least => names.extend(["io", "macswap", "swx"]),
         workload::Kind::Firewall { .. } => names.push("hand"),
         workload::Kind::Classes { .. } => names.push("ovs-smc"),
-        workload::Kind::L2 { .. } | workload::Kind::Acl { traffic: workload::Traffic::Hits, .. } => names.push("swx"),
+        workload::Kind::L2 { .. } => names.push("swx"),
+        // Of more rules its tables cannot be built.
+        workload::Kind::Acl { traffic: workload::Traffic::Hits, rules: ..=1000 } => names.push("swx"),
         _ => {}
     }
     if SHARED.contains(&workload.to_string().as_str()) {
