@@ -61,6 +61,7 @@ const COUNTED: &[&str] = &[
     "ports-32",
     "firewall-1000",
     "classes-10000-1",
+    "classes-10000-5",
     "classes-10000-20",
     "l2-1000",
     "l3-1000",

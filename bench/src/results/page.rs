@@ -119,6 +119,9 @@ fn plain(number: f64) -> String {
 /// How far rounds lie apart, and how far medians have moved since the run before.
 pub fn spread(results: &Results) -> String {
     let rows = &results.forward.rows;
+    if rows.is_empty() {
+        return String::new();
+    }
     let near = rows.iter().filter(|row| row.cycles.max - row.cycles.min <= APART * row.cycles.median).count();
     let mut text = format!("All rounds of {near} of {} forwarding rows lie within {:.0} %.", rows.len(), APART * 100.0);
     let busy = rows.iter().filter(|row| row.cpu_share < 0.97).count();
