@@ -206,6 +206,11 @@ impl Runner<'_> {
             run.outcome.skipped.push(format!("instructions: {error}"));
         }
         run.outcome.failed.append(&mut self.failed);
+        // Where things lie on this machine is nobody's concern.
+        if let Some(target) = self.setup.artifacts.folder.parent().map(|target| target.display().to_string()) {
+            let lines = run.outcome.failed.iter_mut().chain(&mut run.outcome.skipped);
+            lines.for_each(|line| *line = line.replace(&target, "target"));
+        }
         let Machine { tsc_hz, hugepages, .. } = self.setup.machine;
         let load = [self.parts.load, machine::load()];
         let forward = Report::new(std::mem::take(&mut run.outcome), machine::processor(), tsc_hz, hugepages, load);
