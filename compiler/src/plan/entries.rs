@@ -54,7 +54,8 @@ pub(super) struct Apart {
 
 /// Takes out of rules what all of them ask for in the same words.
 pub(super) fn apart(rules: &[Open], facts: &Facts) -> Apart {
-    let (mut shared, mut open): (Option<Vec<Cond>>, Vec<(usize, Vec<Cond>)>) = (None, Vec::new());
+    let mut shared: Option<Vec<Cond>> = None;
+    let mut open: Vec<(usize, Vec<Cond>)> = Vec::new();
     for (rule, cond) in rules {
         let own = match facts.simplify(cond) {
             Known::Open(cond) => parts(cond),

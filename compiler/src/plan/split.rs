@@ -130,36 +130,41 @@ fn has_wide_key(rules: &[Open], facts: &Facts) -> bool {
     layout(&spelled).is_none_or(|slots| width(slots).unwrap_or(0) > FREE_WORDS)
 }
 
-/// Fields that most rules compare whole, with few values.
+/// A field, and how many rules want it to have which value.
+struct Column {
+    read: Read,
+    values: Vec<(u128, usize)>,
+    rules: usize,
+}
+
+/// Fields that most rules compare whole, with their few values: those of many rules first.
 fn columns(rules: &[Open], facts: &Facts) -> Vec<(Read, Vec<u128>)> {
-    let mut columns: Vec<(Read, Vec<(u128, usize)>, usize)> = Vec::new();
-    for (_, cond) in rules {
-        for part in parts(cond.clone()) {
-            let Cond::Compare(read, Match::Masked { value, mask }) = part else { continue };
-            if mask != ones(read.place.width) || facts.constant(&read).is_some() {
-                continue;
-            }
-            let at = columns.iter().position(|(known, ..)| *known == read).unwrap_or_else(|| {
-                columns.push((read, vec![], 0));
-                columns.len() - 1
-            });
-            let (_, values, rules) = &mut columns[at];
-            *rules += 1;
-            match values.iter().position(|(known, _)| *known == value) {
-                Some(at) => values[at].1 += 1,
-                None if values.len() <= MAX_VALUES => values.push((value, 1)),
-                None => {}
-            }
+    let mut columns: Vec<Column> = Vec::new();
+    for part in rules.iter().flat_map(|(_, cond)| parts(cond.clone())) {
+        let Cond::Compare(read, Match::Masked { value, mask }) = part else { continue };
+        if mask != ones(read.place.width) || facts.constant(&read).is_some() {
+            continue;
+        }
+        let at = columns.iter().position(|known| known.read == read).unwrap_or_else(|| {
+            columns.push(Column { read, values: vec![], rules: 0 });
+            columns.len() - 1
+        });
+        let column = &mut columns[at];
+        column.rules += 1;
+        match column.values.iter().position(|(known, _)| *known == value) {
+            Some(at) => column.values[at].1 += 1,
+            None if column.values.len() <= MAX_VALUES => column.values.push((value, 1)),
+            None => {}
         }
     }
-    columns.retain(|(_, values, n)| values.len() <= MAX_VALUES && 2 * n >= rules.len());
-    columns.sort_by_key(|(_, _, rules)| std::cmp::Reverse(*rules));
+    columns.retain(|column| column.values.len() <= MAX_VALUES && 2 * column.rules >= rules.len());
+    columns.sort_by_key(|column| std::cmp::Reverse(column.rules));
     columns.truncate(MAX_FIELDS);
-    let by_rules = |(read, mut values, _): (Read, Vec<(u128, usize)>, usize)| {
-        values.sort_by_key(|(value, times)| (std::cmp::Reverse(*times), *value));
-        (read, values.into_iter().map(|(value, _)| value).collect())
+    let in_order = |mut column: Column| {
+        column.values.sort_by_key(|(value, times)| (std::cmp::Reverse(*times), *value));
+        (column.read, column.values.into_iter().map(|(value, _)| value).collect())
     };
-    columns.into_iter().map(by_rules).collect()
+    columns.into_iter().map(in_order).collect()
 }
 
 /// The value that a condition surely wants a place to have.
