@@ -8,9 +8,9 @@
 //! For IPv6 hashing by prefix length (Waldvogel, Varghese, Turner, Plattner: Scalable High Speed IP Routing Lookups, 1997)
 //! would read as many lines, each from memory; the upper levels of the trie lie in the caches.
 
-use super::Entry;
 use super::trie::{Prefix, Trie};
 use super::values::Values;
+use super::{BURST, Entry};
 
 /// Prefixes of a field in one word, or in two where `WIDE`. Longer ones come before shorter ones that cover them; of equal ones
 /// the one that comes first counts.
@@ -61,10 +61,17 @@ impl<const WIDE: bool> Prefixes<WIDE> {
     /// The same for a burst.
     #[inline]
     pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
-        let width = keys.len() / found.len().max(1);
-        let key = |i: usize| self.field.of::<WIDE>(keys.get(i * width..).unwrap_or(&[]));
-        let leaves = self.trie.lookup_burst(found.len(), key);
-        found.iter_mut().zip(leaves).for_each(|(found, leaf)| *found = self.values.value(leaf));
+        let (n, width) = (found.len(), keys.len() / found.len().max(1));
+        let mut upper = [0; BURST];
+        if !WIDE && width == 1 {
+            upper.iter_mut().zip(keys).for_each(|(upper, key)| *upper = key << (self.field.shift & 63));
+        } else {
+            let keys = keys.chunks_exact(width.max(1));
+            upper.iter_mut().zip(keys).for_each(|(upper, key)| *upper = self.field.of::<WIDE>(key).0);
+        }
+        let lower = |i: usize| self.field.of::<WIDE>(keys.get(i * width..).unwrap_or(&[])).1;
+        let leaves = self.trie.lookup_burst(n, &upper, lower);
+        self.values.of_burst(&leaves, found);
     }
 
     /// Lines that a look-up reads at the most: one of the array, and of each node the vector and a leaf.

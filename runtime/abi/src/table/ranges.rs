@@ -10,7 +10,7 @@ use super::index::used;
 use super::shape::ones;
 use super::trie::{Prefix, Trie};
 use super::values::Values;
-use super::{Entry, Index, prefixes};
+use super::{BURST, Entry, Index, prefixes};
 
 /// Entries that want one field.
 #[derive(Debug)]
@@ -83,9 +83,10 @@ impl Ranges {
             Ranges::Intervals(table) => table,
         };
         let width = keys.len() / found.len().max(1);
-        let key = |i: usize| (table.of(keys.get(i * width..).unwrap_or(&[])), 0);
-        let leaves = table.trie.lookup_burst(found.len(), key);
-        found.iter_mut().zip(leaves).for_each(|(found, leaf)| *found = table.values.value(leaf));
+        let mut upper = [0; BURST];
+        upper.iter_mut().zip(keys.chunks_exact(width.max(1))).for_each(|(upper, key)| *upper = table.of(key));
+        let leaves = table.trie.lookup_burst(found.len(), &upper, |_| 0);
+        table.values.of_burst(&leaves, found);
     }
 
     /// Lines that a look-up reads at the most.

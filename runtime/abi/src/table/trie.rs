@@ -164,23 +164,21 @@ impl Trie {
         nodes
     }
 
-    /// The values that up to [`BURST`] keys find; `key` gives the upper and the lower half of each.
+    /// The values that `n` keys find, at most [`BURST`], whose upper halves stand in `upper`; `lower` gives the others.
     #[inline(always)]
-    pub fn lookup_burst(&self, n: usize, key: impl Fn(usize) -> (u64, u64)) -> [u32; BURST] {
+    pub fn lookup_burst(&self, n: usize, upper: &[u64; BURST], lower: impl Fn(usize) -> u64) -> [u32; BURST] {
         let mut leaves = [NONE; BURST];
-        if self.words.len() < FEW_WORDS {
-            self.lookup_near(&mut leaves, n, key);
+        if self.words.len() < FEW_WORDS && self.plain <= self.first {
+            self.lookup_near(&mut leaves, n, upper, lower);
             return leaves;
         }
-        let mut upper = [0; BURST];
+        let (top, shift) = (&self.top[..], 64 - self.first);
         let mut under_way = [0u8; BURST];
         let mut left = 0;
-        for i in 0..n.min(BURST) {
-            upper[i] = key(i).0;
-            let leaf = self.top.get((upper[i] >> (64 - self.first)) as usize);
-            leaves[i] = leaf.map_or(NONE, |leaf| leaf.load(Ordering::Acquire));
+        for (i, (leaf, upper)) in leaves.iter_mut().zip(upper).enumerate().take(n) {
+            *leaf = top.get((upper >> shift) as usize).map_or(NONE, |leaf| leaf.load(Ordering::Acquire));
             under_way[left % BURST] = i as u8;
-            left += (leaves[i] >> 31) as usize;
+            left += (*leaf >> 31) as usize;
         }
         let mut depth = self.first;
         let mut runs = [0; BURST];
@@ -192,7 +190,7 @@ impl Trie {
             let mut still = 0;
             for at in 0..left.min(BURST) {
                 let i = usize::from(under_way[at]) % BURST;
-                let way = way(upper[i], if depth + STEP > 64 { key(i).1 } else { 0 }, depth);
+                let way = way(upper[i], if depth + STEP > 64 { lower(i) } else { 0 }, depth);
                 let run = if plain { way as u32 + 1 } else { run(runs[at], way) };
                 leaves[i] = self.leaf(leaves[i] & !LEADS, run);
                 under_way[still % BURST] = i as u8;
@@ -204,29 +202,33 @@ impl Trie {
         leaves
     }
 
-    /// The same where nodes lie in the nearer caches: what costs there are branches that packets decide. So all keys take one
-    /// step below the array, also those that have arrived; only the few that are then still under way go on, one by one.
+    /// The same where nodes lie in the nearer caches: what costs there are instructions, and branches that packets decide. So
+    /// all keys take one step below the array, also those that have arrived; only the few that are then still under way go on,
+    /// one by one.
     #[inline(always)]
-    fn lookup_near(&self, leaves: &mut [u32; BURST], n: usize, key: impl Fn(usize) -> (u64, u64)) {
+    fn lookup_near(&self, leaves: &mut [u32; BURST], n: usize, upper: &[u64; BURST], lower: impl Fn(usize) -> u64) {
+        let (top, words) = (&self.top[..], &self.words[..]);
+        let (shift, below) = (64 - self.first, 64 - STEP - self.first);
         let mut under_way = [0u8; BURST];
         let mut left = 0;
-        let plain = self.first < self.plain;
-        for (i, to) in leaves.iter_mut().enumerate().take(n) {
-            let upper = key(i).0;
-            let leaf = self.top.get((upper >> (64 - self.first)) as usize);
-            let leaf = leaf.map_or(NONE, |leaf| leaf.load(Ordering::Acquire));
-            let leads = (leaf as i32 >> 31) as u32;
-            let node = leaf & leads & !LEADS;
-            let way = way(upper, 0, self.first);
-            let run = if plain { way as u32 + 1 } else { run(self.word(node), way) };
-            let below = self.leaf(node, run);
-            *to = leaf & !leads | below & leads;
+        for (leaf, upper) in leaves.iter_mut().zip(upper).take(n) {
+            *leaf = top.get((upper >> shift) as usize).map_or(NONE, |leaf| leaf.load(Ordering::Acquire));
+        }
+        let word = |at: usize| words.get(at).map_or(0, |word| word.load(Ordering::Acquire));
+        let node = |leaf: u32| if leaf & LEADS != 0 { (leaf & !LEADS) as usize } else { 0 };
+        let mut runs = [0; BURST];
+        for (runs, leaf) in runs.iter_mut().zip(&*leaves).take(n) {
+            *runs = word(node(*leaf));
+        }
+        for (i, ((leaf, upper), runs)) in leaves.iter_mut().zip(upper).zip(&runs).enumerate().take(n) {
+            let run = run(*runs, (upper >> below) as usize % WAYS);
+            let next = (word(node(*leaf) + 1 + run as usize / 2) >> (run % 2 * 32)) as u32;
+            *leaf = if *leaf & LEADS != 0 { next } else { *leaf };
             under_way[left % BURST] = i as u8;
-            left += (*to >> 31) as usize;
+            left += (*leaf >> 31) as usize;
         }
         for i in under_way.iter().take(left).map(|i| usize::from(*i) % BURST) {
-            let (upper, lower) = key(i);
-            leaves[i] = self.descend(leaves[i], self.first + STEP, upper, lower);
+            leaves[i] = self.descend(leaves[i], self.first + STEP, upper[i], lower(i));
         }
     }
 
@@ -269,7 +271,7 @@ impl Node {
 /// Which run of a node a way belongs to, counted from 1.
 #[inline(always)]
 fn run(runs: u64, way: usize) -> u32 {
-    (runs & (u64::MAX >> (63 - way))).count_ones()
+    (runs << (63 - way)).count_ones()
 }
 
 /// The six bits behind the first `depth`, of 128; beyond them zeros.

@@ -49,6 +49,19 @@ impl Values {
         }
     }
 
+    /// The values of a burst again.
+    #[inline(always)]
+    pub fn of_burst(&self, kept: &[u32], found: &mut [u64]) {
+        match (&self.list[..], self.high) {
+            ([], high) => found.iter_mut().zip(kept).for_each(|(found, kept)| {
+                *found = if *kept == NONE { MISS } else { high | u64::from(*kept) };
+            }),
+            (list, _) => found.iter_mut().zip(kept).for_each(|(found, kept)| {
+                *found = list.get(*kept as usize).copied().unwrap_or(MISS);
+            }),
+        }
+    }
+
     /// Bytes.
     pub fn memory(&self) -> usize {
         8 * self.list.len()

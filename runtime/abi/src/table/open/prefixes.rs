@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::super::BURST;
 use super::super::hash::Full;
 use super::super::lpm::PLAIN;
 use super::super::trie::{LEADS, Node, Prefix, STEP, Trie, WAYS, digit};
@@ -76,8 +77,10 @@ impl Prefixes {
     #[inline(always)]
     pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
         let width = keys.len() / found.len().max(1);
-        let key = |i: usize| self.bits(keys.get(i * width..).unwrap_or(&[]));
-        let rows = self.trie.lookup_burst(found.len(), key);
+        let mut upper = [0; BURST];
+        upper.iter_mut().zip(keys.chunks_exact(width.max(1))).for_each(|(upper, key)| *upper = self.bits(key).0);
+        let lower = |i: usize| self.bits(keys.get(i * width..).unwrap_or(&[])).1;
+        let rows = self.trie.lookup_burst(found.len(), &upper, lower);
         let row = |row| if row == NONE { super::super::MISS } else { u64::from(row) };
         found.iter_mut().zip(rows).for_each(|(found, leaf)| *found = row(leaf));
     }
