@@ -42,6 +42,29 @@ fn arrivals() -> impl Strategy<Value = Shown<Vec<Arrival>>> {
     })
 }
 
+/// A table that tracks some packets is called twice; what an earlier burst left of connections is no packet's.
+#[test]
+fn connections_of_an_earlier_burst_are_forgotten() {
+    for variable in ["", "var unused: u32;"] {
+        let text = format!(
+            "pipeline p {{ port a, b, c; {variable}
+               table first {{ else => call second, call second; }}
+               table second {{ ipv4 => ct(commit); ct.trk => output(b); else => output(c); }} }}"
+        );
+        let mut sources = pipec_compiler::source::Sources::default();
+        let file = sources.add("p.pipe", text);
+        let (program, diagnostics) = pipec_compiler::front(&mut sources, file, &[]);
+        let program = program.unwrap_or_else(|| panic!("{diagnostics:?}"));
+        let addresses = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
+        let of = |rest: &[u8]| (0, [&addresses[..], rest].concat());
+        let ip =
+            [8, 0, 0x45, 0, 0, 32, 0, 7, 0, 0, 1, 17, 0xa5, 0xc5, 10, 0, 0, 1, 10, 0, 0, 1, 0, 2, 0, 1, 0, 12, 0, 0];
+        let arp = [8, 6, 0, 1, 8, 0, 6, 4, 0, 1];
+        let arrivals = [(1_000_000_000, vec![of(&ip); 4]), (2_000_000_000, vec![of(&arp); 4])];
+        assert_same(&program, &eval(&program), &jit(&program), &arrivals);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 500, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -9,8 +9,8 @@ use super::Plan;
 use super::code::{Expr, Stmt};
 use super::visit;
 
-/// Takes dead writes out.
-pub(super) fn writes(plan: &mut Plan) {
+/// Takes dead writes out. `clear`: packets are cleared even where no variable is read.
+pub(super) fn writes(plan: &mut Plan, clear: bool) {
     loop {
         let mut read = BTreeSet::new();
         for body in bodies(plan) {
@@ -24,7 +24,7 @@ pub(super) fn writes(plan: &mut Plan) {
         for body in bodies(plan) {
             gone |= strip(body, &read);
         }
-        if read.is_empty() && plan.functions.is_empty() {
+        if read.is_empty() && !clear {
             plan.prefix.retain(|stmt| *stmt != Stmt::Clear);
         }
         if !gone {

@@ -228,6 +228,7 @@ impl<'p> Lower<'p> {
         }
         if effects.tracks {
             forget_ct(state);
+            self.may_be_untracked = true;
         }
         if effects.sets_vars {
             state.facts.forget(|space| *space == Space::Meta);

@@ -135,6 +135,8 @@ pub(super) struct Lower<'p> {
     pub fresh: Fresh,
     values: u32,
     spent: u32,
+    /// Somewhere a packet may have been tracked or not, so that what it has of connections is read, set or not.
+    may_be_untracked: bool,
     /// Nothing runs ahead: every packet is suspended at its start.
     all_in_order: bool,
     /// What was decided, and the body for which code is being made.
@@ -223,6 +225,7 @@ impl<'p> Lower<'p> {
             fresh: Fresh::default(),
             values: 0,
             spent: 0,
+            may_be_untracked: false,
             all_in_order,
             report: Report { merged: product.merged.clone(), ..Report::default() },
             body: Body::Prefix,
@@ -249,7 +252,8 @@ impl<'p> Lower<'p> {
         while let Some(table) = self.pending_functions.pop() {
             self.function(table);
         }
-        if !self.all_in_order && (!self.functions.is_empty() || self.program.metadata_words > 0) {
+        let read_unset = !self.functions.is_empty() || self.may_be_untracked;
+        if !self.all_in_order && (read_unset || self.program.metadata_words > 0) {
             prefix.push(Stmt::Clear);
         }
         prefix.append(&mut body);
@@ -278,7 +282,7 @@ impl<'p> Lower<'p> {
             stacks: self.stacks,
             reshapes,
         };
-        dead::writes(&mut plan);
+        dead::writes(&mut plan, read_unset || self.all_in_order);
         (plan, self.report, self.written_behind)
     }
 
