@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::super::choose::choose;
 use super::super::shape::Slot;
-use super::super::{Costs, Entry, MISS, Range, Table, TupleSpace, one_by_one, prefixes};
+use super::super::{BURST, Costs, Entry, MISS, Range, Table, TupleSpace, prefixes};
 use super::{KeyMatch, OpenEntry, Shape, ones};
 
 /// Changes above what was built that are enough to build anew.
@@ -135,11 +135,35 @@ impl Layers {
     /// The same for a burst.
     #[inline]
     pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
-        if self.above.iter().any(Option::is_some) || !self.dead.is_empty() {
-            return one_by_one(keys, found, |key| self.lookup(key));
-        }
         self.main.find.lookup_burst(keys, found);
-        found.iter_mut().for_each(|found| *found = self.main.get(*found).map_or(MISS, |placed| placed.row.into()));
+        if !self.dead.is_empty() {
+            let keys = keys.chunks_exact((keys.len() / found.len().max(1)).max(1));
+            found.iter_mut().zip(keys).for_each(|(found, key)| *found = self.alive(&self.shape, key, *found));
+        }
+        if self.above.iter().all(Option::is_none) {
+            found.iter_mut().for_each(|found| *found = self.main.get(*found).map_or(MISS, |placed| placed.row.into()));
+        } else {
+            self.lookup_above(keys, found);
+        }
+    }
+
+    /// From what the main says of each key of a burst to the row of what comes first among all layers.
+    #[inline(never)]
+    fn lookup_above(&self, keys: &[u64], found: &mut [u64]) {
+        let mut first: [Option<&Placed>; BURST] = [None; BURST];
+        first.iter_mut().zip(&*found).for_each(|(first, value)| *first = self.main.get(*value));
+        for above in self.above.iter().flatten() {
+            above.find.lookup_burst(keys, found);
+            for (first, value) in first.iter_mut().zip(&*found) {
+                if let Some(other) = above.get(*value)
+                    && first.is_none_or(|first| other.rank < first.rank)
+                {
+                    *first = Some(other);
+                }
+            }
+        }
+        let row = |first: &Option<&Placed>| first.map_or(MISS, |placed| placed.row.into());
+        found.iter_mut().zip(&first).for_each(|(found, first)| *found = row(first));
     }
 
     /// Bytes of what is looked up.
