@@ -305,8 +305,8 @@ impl Ctx {
         let (Some(keys), Some(found)) = (before.get(keys..keys + n * width), behind.get_mut(..n)) else { return };
         match root.tables.get(number) {
             Some(table) => match hot.get_mut(number) {
-                Some(Some(hot)) => hot.lookup_burst(table, keys, found, look_up),
-                _ => look_up(table, keys, found),
+                Some(Some(hot)) => hot.lookup_burst(table, keys, found),
+                _ => table.lookup_burst(keys, found),
             },
             None => found.fill(MISS),
         }
@@ -315,22 +315,6 @@ impl Ctx {
     /// As [`Ctx::lookup_all`] for an open table: the arguments of each entry that is found are put from word `args` on, a row
     /// of [`BURST`] for each word of arguments.
     pub fn find_all(&mut self, table: usize, gathered: Gathered) {
-        #[cfg(target_arch = "x86_64")]
-        if is_wide() {
-            // SAFETY: `is_wide` says that the processor has what this is compiled for.
-            return unsafe { self.find_all_wide(table, gathered) };
-        }
-        self.find_all_of(table, gathered);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
-    fn find_all_wide(&mut self, table: usize, gathered: Gathered) {
-        self.find_all_of(table, gathered);
-    }
-
-    #[inline(always)]
-    fn find_all_of(&mut self, table: usize, gathered: Gathered) {
         let Gathered { n, width, keys, found, args, arg_words } = gathered;
         let (root, scratch, _) = self.parts();
         let Some((before, behind)) = scratch.split_at_mut_checked(found) else { return };
@@ -391,31 +375,6 @@ impl Ctx {
     pub fn set_depth(&mut self, depth: u32) {
         self.depth = depth;
     }
-}
-
-/// Looks up a burst's keys, with what the processor has: programs that are compiled for many machines are built for the least
-/// of them.
-fn look_up(table: &Table, keys: &[u64], found: &mut [u64]) {
-    #[cfg(target_arch = "x86_64")]
-    if is_wide() {
-        // SAFETY: `is_wide` says that the processor has what this is compiled for.
-        return unsafe { look_up_wide(table, keys, found) };
-    }
-    table.lookup_burst(keys, found);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
-fn look_up_wide(table: &Table, keys: &[u64], found: &mut [u64]) {
-    table.lookup_burst(keys, found);
-}
-
-/// Whether the processor has vectors of four words, and counts and moves bits in one step each: x86-64-v3.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn is_wide() -> bool {
-    use std::arch::is_x86_feature_detected as has;
-    has!("avx2") && has!("bmi1") && has!("bmi2") && has!("lzcnt")
 }
 
 impl Drop for Ctx {

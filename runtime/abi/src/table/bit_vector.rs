@@ -84,7 +84,7 @@ impl BitVector {
     }
 
     /// The same for a burst.
-    #[inline(always)]
+    #[inline]
     pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
         match <&mut [u64; BURST]>::try_from(&mut *found) {
             Ok(found) => self.find(keys, found),

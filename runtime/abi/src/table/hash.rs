@@ -164,7 +164,7 @@ impl Hash {
     }
 
     /// The same for a burst.
-    #[inline(always)]
+    #[inline]
     pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
         match self.width {
             1 => self.burst::<1, 4, 1>(keys, found),

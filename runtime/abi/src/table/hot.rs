@@ -35,9 +35,6 @@ struct Place {
     found: u64,
 }
 
-/// A look-up of a burst's keys in a table: [`Table::lookup_burst`], or the same for this processor.
-pub type Plain = fn(&Table, &[u64], &mut [u64]);
-
 /// What is sampled of one table's traffic, and what is in front of it.
 #[derive(Clone)]
 pub struct Hot {
@@ -89,29 +86,22 @@ impl Hot {
 
     /// As [`Table::lookup_burst`] of the table that this was made for.
     #[inline]
-    pub fn lookup_burst(&mut self, table: &Table, keys: &[u64], found: &mut [u64], plain: Plain) {
+    pub fn lookup_burst(&mut self, table: &Table, keys: &[u64], found: &mut [u64]) {
         self.bursts = self.bursts.wrapping_add(1);
         if self.bursts.is_multiple_of(EVERY) {
             self.sample(table, keys);
         }
         match self.front.take() {
-            None => plain(table, keys, found),
+            None => table.lookup_burst(keys, found),
             Some(front) => {
-                self.through(&front, table, keys, found, plain);
+                self.through(&front, table, keys, found);
                 self.front = Some(front);
             }
         }
     }
 
     /// Asks in front, and the table for what is not there.
-    fn through(
-        &mut self,
-        front: &[Option<Place>; PLACES],
-        table: &Table,
-        keys: &[u64],
-        found: &mut [u64],
-        plain: Plain,
-    ) {
+    fn through(&mut self, front: &[Option<Place>; PLACES], table: &Table, keys: &[u64], found: &mut [u64]) {
         let width = self.width;
         let mut left = 0;
         for (lane, (key, found)) in keys.chunks_exact(width).zip(found.iter_mut()).enumerate().take(BURST) {
@@ -125,7 +115,7 @@ impl Hot {
             }
         }
         if left > 0 {
-            plain(table, &self.rest[..left * width], &mut self.found[..left]);
+            table.lookup_burst(&self.rest[..left * width], &mut self.found[..left]);
             for (lane, value) in self.lanes[..left].iter().zip(&self.found) {
                 if let Some(found) = found.get_mut(usize::from(*lane)) {
                     *found = *value;
@@ -207,7 +197,7 @@ mod tests {
                 false => [burst << 20 | lane, lane],
             };
             let keys: Vec<u64> = (0..BURST as u64).flat_map(key).collect();
-            hot.lookup_burst(table, &keys, &mut found, Table::lookup_burst);
+            hot.lookup_burst(table, &keys, &mut found);
             for (key, found) in keys.chunks_exact(2).zip(found) {
                 assert_eq!(found, table.lookup(key));
             }

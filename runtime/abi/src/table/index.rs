@@ -64,7 +64,7 @@ impl Index {
     }
 
     /// The same for a burst.
-    #[inline(always)]
+    #[inline]
     pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
         super::one_by_one(keys, found, |key| self.lookup(key));
     }

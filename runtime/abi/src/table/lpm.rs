@@ -59,7 +59,7 @@ impl<const WIDE: bool> Prefixes<WIDE> {
     }
 
     /// The same for a burst.
-    #[inline(always)]
+    #[inline]
     pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
         let (n, width) = (found.len(), keys.len() / found.len().max(1));
         let mut upper = [0; BURST];

@@ -124,7 +124,7 @@ impl Table {
     }
 
     /// The same for a burst: `found.len()` keys, up to [`BURST`], one behind the other in `keys`.
-    #[inline(always)]
+    #[inline]
     pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
         each!(self, table => table.lookup_burst(keys, found));
     }

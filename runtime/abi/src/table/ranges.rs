@@ -76,7 +76,7 @@ impl Ranges {
     }
 
     /// The same for a burst.
-    #[inline(always)]
+    #[inline]
     pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
         let table = match self {
             Ranges::Index(table) => return table.lookup_burst(keys, found),

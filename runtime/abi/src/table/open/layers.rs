@@ -133,7 +133,7 @@ impl Layers {
     }
 
     /// The same for a burst.
-    #[inline(always)]
+    #[inline]
     pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
         self.main.find.lookup_burst(keys, found);
         if !self.dead.is_empty() {

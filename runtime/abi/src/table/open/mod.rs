@@ -180,7 +180,7 @@ impl Open {
     }
 
     /// The rows of the first entries that want the `n` keys of a burst.
-    #[inline(always)]
+    #[inline]
     pub fn find_burst(&self, keys: &[u64], n: usize, mut f: impl FnMut(usize, Row<'_>)) {
         let mut rows = [MISS; super::BURST];
         let n = n.min(super::BURST);
@@ -195,7 +195,7 @@ impl Open {
     }
 
     /// The same for a burst.
-    #[inline(always)]
+    #[inline]
     pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
         each!(&self.find, found.fill(MISS), table => table.lookup_burst(keys, found));
         found.iter_mut().for_each(|found| *found = self.rows.get(*found).found());
