@@ -15,6 +15,7 @@ use pipec_abi::table::Costs;
 
 use super::analysis::targets;
 use super::facts::{Facts, Known};
+use super::lookup::MIN_RULES;
 use super::matching::{Open, as_actions_see_port, each_read};
 use super::predict;
 use super::values::is_tag;
@@ -26,8 +27,8 @@ use crate::hir::{Action, Cond, Match, Place, Program, Read, Rule, Space, Table, 
 const MAX_RULES: usize = 8192;
 /// What a product has to cost of what its tables cost apart, at the most: predictions are not exact.
 const GAIN: f32 = 0.95;
-/// Products with fewer rules are trees, as their tables are.
-const MIN_RULES: usize = 24;
+/// Tables that are tried one by one, where all together are too many.
+const MAX_ALONE: usize = 16;
 
 /// A program with products in place of tables.
 pub(super) struct Product {
@@ -101,7 +102,7 @@ impl Product {
         let with: Vec<TableId> = BTreeSet::from_iter(t.rules.iter().filter_map(goes_to)).into_iter().collect();
         let with: Vec<TableId> =
             with.into_iter().filter(|to| self.program.tables[usize::from(to.0)].keyed.is_none()).collect();
-        if with.is_empty() || self.try_with(table, &with, costs) || with.len() == 1 {
+        if with.is_empty() || self.try_with(table, &with, costs) || with.len() == 1 || with.len() > MAX_ALONE {
             return;
         }
         for one in with {
@@ -113,6 +114,7 @@ impl Product {
     fn try_with(&mut self, table: TableId, with: &[TableId], costs: &Costs) -> bool {
         let t = usize::from(table.0);
         let Some((rules, counted)) = self.expand(table, with) else { return false };
+        // With fewer rules a product is a tree, as its tables are.
         if rules.len() < MIN_RULES {
             return false;
         }
