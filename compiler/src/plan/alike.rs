@@ -46,7 +46,8 @@ struct Skeleton {
     missed: bool,
 }
 
-/// Compares rules. `missed`: whether one ends with a miss in another table. `ends`: a packet's list ends with the packet, which has no output yet.
+/// Compares rules. `missed`: whether one ends with a miss in another table. `ends`: a packet's list ends with the packet,
+/// which has no output yet.
 pub(super) fn alike(rules: &[Rule], missed: impl Fn(usize) -> bool, ends: bool) -> Alike {
     let of = |(number, rule): (usize, &Rule)| skeleton(&rule.actions, missed(number), ends);
     let mut skeletons: Vec<Skeleton> = rules.iter().enumerate().map(of).collect();

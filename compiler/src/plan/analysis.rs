@@ -197,24 +197,31 @@ fn reaches(edges: &[Vec<usize>], from: usize) -> bool {
     false
 }
 
+/// The tables that are reached from some, and these, those that they go on to first, if none can reach itself.
+pub(super) fn callees_first(program: &Program, from: impl Iterator<Item = TableId>) -> Vec<TableId> {
+    let mut seen = vec![false; program.tables.len()];
+    let mut order = Vec::new();
+    let mut stack: Vec<(TableId, bool)> = from.map(|table| (table, false)).collect();
+    while let Some((table, ready)) = stack.pop() {
+        if ready {
+            order.push(table);
+        } else if !std::mem::replace(&mut seen[usize::from(table.0)], true) {
+            stack.push((table, true));
+            for rule in &program.table(table).rules {
+                targets(program, &rule.actions, &mut |target| stack.push((target, false)));
+            }
+        }
+    }
+    order
+}
+
 /// Whether some path of an acyclic program could pass more tables than allowed, or nest deeper.
 fn exceeds_limits(program: &Program) -> bool {
     let n = program.tables.len();
     // Of each table: tables that a packet passes from it on, and how deep it nests, at the most.
     let mut passed: Vec<Option<(u64, u32)>> = vec![None; n];
-    // Tables in an order in which callees come first.
-    let mut stack: Vec<(usize, bool)> = (0..n).map(|t| (t, false)).collect();
-    while let Some((t, ready)) = stack.pop() {
-        if passed[t].is_some() {
-            continue;
-        }
-        if !ready {
-            stack.push((t, true));
-            for rule in &program.tables[t].rules {
-                targets(program, &rule.actions, &mut |target| stack.push((usize::from(target.0), false)));
-            }
-            continue;
-        }
+    for table in callees_first(program, (0..n).map(|t| TableId(t as u16))) {
+        let t = usize::from(table.0);
         let (mut most, mut deepest) = (0u64, 0u32);
         for rule in &program.tables[t].rules {
             let mut sum = 0u64;

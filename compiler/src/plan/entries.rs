@@ -10,7 +10,7 @@
 use pipec_abi::header::proto;
 use pipec_abi::table::{Entry, MAX_WORDS, Range, prefixes};
 
-use super::facts::{Atom, Facts, Known, ones, spell_out};
+use super::facts::{Facts, Known, ones, spell_out};
 use super::matching::Open;
 use crate::field::{Field, Header};
 use crate::hir::{Cond, Match, Place, Read, Space, View};
@@ -73,11 +73,7 @@ pub(super) fn apart(rules: &[Open], facts: &Facts) -> Apart {
     }
     let shared = shared.unwrap_or_default();
     let mut facts = facts.clone();
-    for cond in &shared {
-        if let Cond::Compare(read, test @ Match::Masked { .. }) = cond {
-            facts.learn(&Atom { read: *read, test: test.clone() }, true);
-        }
-    }
+    shared.iter().for_each(|cond| facts.learn_all(cond));
     let rest = |(rule, mut own): (usize, Vec<Cond>)| {
         own.retain(|part| !shared.contains(part));
         (rule, if own.is_empty() { Cond::True } else { Cond::All(own) })
@@ -96,6 +92,16 @@ pub(super) fn parts(cond: Cond) -> Vec<Cond> {
         Cond::All(parts) => parts.into_iter().flat_map(self::parts).collect(),
         Cond::Has(header) => parts(spell_out(header)),
         one => vec![one],
+    }
+}
+
+/// Visits places that a condition surely wants to have one value, with it.
+pub(super) fn wholes(cond: &Cond, visit: &mut impl FnMut(&Read, u128)) {
+    match cond {
+        Cond::All(parts) => parts.iter().for_each(|part| wholes(part, visit)),
+        Cond::Has(header) => wholes(&spell_out(*header), visit),
+        Cond::Compare(read, Match::Masked { value, mask }) if *mask == ones(read.place.width) => visit(read, *value),
+        _ => {}
     }
 }
 
@@ -340,8 +346,20 @@ pub(super) fn layout(spelled: &Spelled) -> Option<Vec<Slot>> {
     (free.len() <= MAX_WORDS).then_some(slots)
 }
 
+/// Words of a key with these places.
+pub(super) fn key_width(slots: &[Slot]) -> usize {
+    slots.iter().map(|slot| slot.word + words(&slot.read)).max().unwrap_or(1)
+}
+
+/// All alternatives as entries; `value` is that of a rule.
+pub(super) fn entries(spelled: &Spelled, slots: &[Slot], value: impl Fn(usize) -> u64) -> Vec<Entry> {
+    let width = key_width(slots);
+    let all = spelled.iter().flat_map(|(rule, alternatives)| alternatives.iter().map(|tests| (*rule, tests)));
+    all.map(|(rule, tests)| entry(tests, slots, width, value(rule))).collect()
+}
+
 /// One alternative as an entry.
-pub(super) fn entry(tests: &Tests, slots: &[Slot], width: usize, value: u64) -> Entry {
+fn entry(tests: &Tests, slots: &[Slot], width: usize, value: u64) -> Entry {
     let mut entry = Entry { mask: vec![0; width], key: vec![0; width], ranges: vec![], value };
     for (read, want) in tests {
         let Some(slot) = slots.iter().find(|slot| slot.read == *read) else { continue };

@@ -202,6 +202,22 @@ impl Facts {
         }
     }
 
+    /// Takes the result of a condition as known, if it is a single test.
+    pub fn learn_test(&mut self, cond: &Cond, holds: bool) {
+        if let Cond::Compare(read, test) = cond {
+            self.learn(&Atom { read: *read, test: test.clone() }, holds);
+        }
+    }
+
+    /// Takes what a condition surely says as known.
+    pub fn learn_all(&mut self, cond: &Cond) {
+        match cond {
+            Cond::All(parts) => parts.iter().for_each(|part| self.learn_all(part)),
+            Cond::Has(header) => self.learn_all(&spell_out(*header)),
+            test => self.learn_test(test, true),
+        }
+    }
+
     /// What a test comes to; open, it may have become simpler.
     fn test(&self, atom: &Atom) -> Known {
         if let Some(value) = self.variable(&atom.read.place) {

@@ -6,18 +6,17 @@
 
 use std::collections::BTreeSet;
 
-use pipec_abi::table::{self, Entry, MAX_WORDS};
+use pipec_abi::table::{self, MAX_WORDS};
 
 use super::alike::Alike;
 use super::code::{Expr, Op, Rows, Stmt, Value};
-use super::entries::{self, Apart, MAX_ENTRIES, Slot, Spelled, always, apart, entry, layout, spell_rules, words};
-use super::facts::first_atom;
+use super::entries::{Apart, MAX_ENTRIES, Slot, always, apart, entries, key_width, layout, second, spell_rules, words};
 use super::lower::{Ask, Lower, State};
 use super::matching::Open;
 use super::merge::{self, Several};
 use super::report::Classifier;
 use crate::field::Field;
-use crate::hir::{Cond, Place};
+use crate::hir::Place;
 
 /// Rules from which on a look-up is data.
 pub(super) const MIN_RULES: usize = 24;
@@ -63,8 +62,9 @@ impl<'p> Lower<'p> {
         if alike.cases.len() > MAX_CASES {
             return Err(format!("its rules do more than {MAX_CASES} different things"));
         }
-        let width = slots.iter().map(|s| s.word + words(&s.read)).max().unwrap_or(1);
-        let entries = entries(&spelled, &slots, width, alike);
+        let width = key_width(&slots);
+        // A rule's number and, above it, what it does.
+        let entries = entries(&spelled, &slots, |rule| (alike.case_of[rule] as u64) << 32 | rule as u64);
         let choice = table::choose(width, &entries, &self.costs);
         let mut rejected = rejected.to_vec();
         rejected.extend(choice.rejected.into_iter().map(|(kind, why)| (table::name(kind), why)));
@@ -73,19 +73,17 @@ impl<'p> Lower<'p> {
         let lookup = Classifier::Lookup { table, guard: shared.len() as u32, cycles: choice.cycles };
         self.decide(state.table, open, rejected, lookup);
         // What all rules test, as code; a packet that fails it misses.
-        let always = always(rules, &state.facts).unwrap_or(self.rules_of(&state).len());
+        let last = always(rules, &state.facts).unwrap_or(self.rules_of(&state).len());
         for cond in shared {
             let holds = self.condition(&cond, &mut state, out);
             let mut otherwise = Vec::new();
             let mut without = state.clone();
-            if let (Cond::Compare(..), Some(atom)) = (&cond, first_atom(&cond)) {
-                without.facts.learn(&atom, false);
-            }
-            self.take(always, without, &mut otherwise);
+            without.facts.learn_test(&cond, false);
+            self.take(last, without, &mut otherwise);
             out.push(Stmt::If { cond: holds.with(Op::Eq, 0), then: otherwise, otherwise: vec![] });
         }
         // Where they hold, an earlier rule may always hold.
-        let miss = entries::always(&left, &facts).unwrap_or(always);
+        let miss = always(&left, &facts).unwrap_or(last);
         state.facts = facts;
         let used = spelled.iter().map(|(rule, _)| alike.case_of[*rule]).collect();
         let rest = Rest { alike, used, miss, several };
@@ -112,7 +110,7 @@ impl<'p> Lower<'p> {
         };
         let mut slots = slots.iter().peekable();
         while let Some(slot) = slots.next() {
-            let behind = slots.peek().filter(|next| entries::second(&slot.read) == Some(next.read));
+            let behind = slots.peek().filter(|next| second(&slot.read) == Some(next.read));
             if let Some(next) = behind
                 && let Some(pair) = self.site(state, out).pair(&slot.read, &next.read)
             {
@@ -206,13 +204,4 @@ impl<'p> Lower<'p> {
         });
         number as u16
     }
-}
-
-/// The rules as entries, whose values are a rule's number and, above it, what it does.
-fn entries(spelled: &Spelled, slots: &[Slot], width: usize, alike: &Alike) -> Vec<Entry> {
-    let of = |(rule, alternatives): &(usize, Vec<entries::Tests>)| {
-        let value = (alike.case_of[*rule] as u64) << 32 | *rule as u64;
-        alternatives.iter().map(|tests| entry(tests, slots, width, value)).collect::<Vec<_>>()
-    };
-    spelled.iter().flat_map(of).collect()
 }

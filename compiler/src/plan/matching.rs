@@ -111,9 +111,7 @@ impl<'p> Lower<'p> {
                         self.take(rule, inside, &mut body);
                     }
                     out.push(Stmt::Block(next, body));
-                    if let (Cond::Compare(..), Some(atom)) = (&cond, first_atom(&cond)) {
-                        state.facts.learn(&atom, false);
-                    }
+                    state.facts.learn_test(&cond, false);
                 }
             }
         }
@@ -135,9 +133,7 @@ impl<'p> Lower<'p> {
             };
             let fails = self.condition(&part, state, out).with(Op::Eq, 0);
             out.push(Stmt::If { cond: fails, then: vec![Stmt::Break(next)], otherwise: vec![] });
-            if let (Cond::Compare(..), Some(atom)) = (&part, first_atom(&part)) {
-                state.facts.learn(&atom, true);
-            }
+            state.facts.learn_test(&part, true);
         }
         true
     }

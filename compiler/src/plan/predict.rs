@@ -5,7 +5,7 @@
 
 use pipec_abi::table::{self, Costs};
 
-use super::entries::{self, apart, entry, layout, spell_rules, words};
+use super::entries::{apart, entries, key_width, layout, spell_rules};
 use super::facts::Facts;
 use super::lookup::{MIN_GATHERED, MIN_RULES};
 use super::matching::{MAX_TREE_RULES, Open, each_read, ends, still_open};
@@ -52,12 +52,8 @@ fn look_up(rules: &[Open], same: impl Fn(usize, usize) -> bool, facts: &Facts, c
     let mut spelled = spell_rules(&apart.rules, &apart.facts)?;
     merge::merge(&mut spelled, same);
     let slots = layout(&spelled)?;
-    let width = slots.iter().map(|slot| slot.word + words(&slot.read)).max().unwrap_or(1);
-    let of = |(rule, alternatives): &(usize, Vec<entries::Tests>)| {
-        alternatives.iter().map(|tests| entry(tests, &slots, width, *rule as u64)).collect::<Vec<_>>()
-    };
-    let entries: Vec<_> = spelled.iter().flat_map(of).collect();
-    Some(table::choose(width, &entries, costs).cycles + apart.shared.len() as f32 * TEST + GATHER)
+    let entries = entries(&spelled, &slots, |rule| rule as u64);
+    Some(table::choose(key_width(&slots), &entries, costs).cycles + apart.shared.len() as f32 * TEST + GATHER)
 }
 
 /// Whether rules ask for what differs from packet to packet. Ports, kinds of packets and states of connections come in runs,

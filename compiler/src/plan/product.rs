@@ -4,16 +4,18 @@
 //! conditions and both lists. Spelled out like this, two look-ups and what is carried between them become one, in which a
 //! program written as several tables costs what the same in one table does. Which tables are put together is decided by what
 //! [`choose`](pipec_abi::table::choose) predicts for them, apart and together; where a product would be long, or dearer, they
-//! stay apart. (The other direction, one table taken apart, is `lookup`'s and [`split`](super::split)'s.)
+//! stay apart. (The other direction, one table taken apart, is [`split`](super::split)'s.)
 //!
 //! In: a program none of whose tables can reach itself. Out: the same with other rules, and for each of these which rules of
 //! the program it counts for. Never: a change of what packets do, or of what they are counted for.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use pipec_abi::table::Costs;
 
-use super::analysis::targets;
+use super::analysis::callees_first;
+use super::entries::{parts, wholes};
 use super::facts::{Facts, Known};
 use super::lookup::MIN_RULES;
 use super::matching::{Open, as_actions_see_port, each_read};
@@ -21,7 +23,7 @@ use super::predict;
 use super::values::is_tag;
 use crate::check::cube::{Cube, cubes};
 use crate::field::Field;
-use crate::hir::{Action, Cond, Match, Place, Program, Read, Rule, Space, Table, TableId, Value};
+use crate::hir::{Action, Cond, Place, Program, Read, Rule, Space, Table, TableId, Value};
 
 /// Rules of a product at the most.
 const MAX_RULES: usize = 8192;
@@ -31,12 +33,12 @@ const GAIN: f32 = 0.95;
 const MAX_ALONE: usize = 16;
 
 /// A program with products in place of tables.
-pub(super) struct Product {
+pub(super) struct Product<'p> {
     /// The program.
-    pub program: Program,
+    pub program: Cow<'p, Program>,
     /// What was put together.
     pub merged: Vec<Merged>,
-    counted: HashMap<usize, Vec<Counted>>,
+    counted: HashMap<TableId, Vec<Counted>>,
 }
 
 /// Tables that are one.
@@ -63,45 +65,46 @@ struct Counted {
     missed: bool,
 }
 
-impl Product {
+impl<'p> Product<'p> {
     /// Puts tables together where that is cheaper.
-    pub fn of(program: &Program, costs: &Costs) -> Product {
-        let mut product = Product { program: program.clone(), merged: vec![], counted: HashMap::new() };
+    pub fn of(program: &'p Program, costs: &Costs) -> Product<'p> {
+        let mut product = Product::none(program);
         // What an earlier product has taken in no packet comes to any more.
-        for table in callees_first(program) {
+        for table in callees_first(program, std::iter::once(program.entry)) {
             product.put_together(table, costs);
         }
         product
     }
 
     /// The program as it is.
-    pub fn none(program: &Program) -> Product {
-        Product { program: program.clone(), merged: vec![], counted: HashMap::new() }
+    pub fn none(program: &'p Program) -> Product<'p> {
+        Product { program: Cow::Borrowed(program), merged: vec![], counted: HashMap::new() }
     }
 
     /// The rules of the program that one of a table stands for; behind its last: a miss.
     pub fn rules(&self, table: TableId, rule: usize) -> Vec<(u32, u32)> {
-        let t = usize::from(table.0);
-        match self.counted.get(&t).and_then(|counted| counted.get(rule)) {
-            Some(counted) => counted.rules.clone(),
-            None => vec![(u32::from(table.0), rule as u32)],
-        }
+        self.counted(table, rule)
+            .map_or_else(|| vec![(u32::from(table.0), rule as u32)], |counted| counted.rules.clone())
     }
 
     /// Whether a rule ends with a miss in another table.
     pub fn missed(&self, table: TableId, rule: usize) -> bool {
-        self.counted.get(&usize::from(table.0)).and_then(|counted| counted.get(rule)).is_some_and(|c| c.missed)
+        self.counted(table, rule).is_some_and(|counted| counted.missed)
+    }
+
+    /// What a rule of a product counts for; nothing of other tables.
+    fn counted(&self, table: TableId, rule: usize) -> Option<&Counted> {
+        self.counted.get(&table)?.get(rule)
     }
 
     /// Puts a table together with those that its rules go on to: all of them, or each that is worth it.
     fn put_together(&mut self, table: TableId, costs: &Costs) {
-        let t = &self.program.tables[usize::from(table.0)];
+        let t = self.program.table(table);
         if t.keyed.is_some() {
             return;
         }
-        let with: Vec<TableId> = BTreeSet::from_iter(t.rules.iter().filter_map(goes_to)).into_iter().collect();
-        let with: Vec<TableId> =
-            with.into_iter().filter(|to| self.program.tables[usize::from(to.0)].keyed.is_none()).collect();
+        let with = t.rules.iter().filter_map(goes_to).filter(|to| self.program.table(*to).keyed.is_none());
+        let with: Vec<TableId> = BTreeSet::from_iter(with).into_iter().collect();
         if with.is_empty() || self.try_with(table, &with, costs) || with.len() == 1 || with.len() > MAX_ALONE {
             return;
         }
@@ -112,13 +115,12 @@ impl Product {
 
     /// Puts tables together, if that is cheaper.
     fn try_with(&mut self, table: TableId, with: &[TableId], costs: &Costs) -> bool {
-        let t = usize::from(table.0);
         let Some((rules, counted)) = self.expand(table, with) else { return false };
         // With fewer rules a product is a tree, as its tables are.
         if rules.len() < MIN_RULES {
             return false;
         }
-        let own = &self.program.tables[t].rules;
+        let own = &self.program.table(table).rules;
         let cost = |rules: &[Rule], behind| {
             let same = |a: usize, b: usize| rules[a].actions == rules[b].actions;
             predict::cycles(&numbered(rules), same, &Facts::default(), behind, costs)
@@ -126,7 +128,7 @@ impl Product {
         let mut apart = cost(own, false);
         for to in with {
             let share = own.iter().filter(|rule| goes_to(rule) == Some(*to)).count() as f32 / own.len() as f32;
-            apart += share * cost(&self.program.tables[usize::from(to.0)].rules, true);
+            apart += share * cost(&self.program.table(*to).rules, true);
         }
         let cycles = cost(&rules, false);
         if cycles > GAIN * apart {
@@ -138,16 +140,16 @@ impl Product {
         }
         self.merged.retain(|merged| merged.table != table);
         self.merged.push(Merged { table, with: all, rules: rules.len(), cycles, apart });
-        self.program.tables[t].rules = rules;
-        self.counted.insert(t, counted);
+        self.program.to_mut().tables[usize::from(table.0)].rules = rules;
+        self.counted.insert(table, counted);
         true
     }
 
     /// The rules of a table with those of others that they go on to; nothing if they are too many, or none can be put together.
     fn expand(&self, table: TableId, with: &[TableId]) -> Option<(Vec<Rule>, Vec<Counted>)> {
-        let own = &self.program.tables[usize::from(table.0)].rules;
+        let own = &self.program.table(table).rules;
         let others: BTreeMap<TableId, Indexed<'_>> =
-            with.iter().map(|to| (*to, Indexed::of(&self.program.tables[usize::from(to.0)]))).collect();
+            with.iter().map(|to| (*to, Indexed::of(self.program.table(*to)))).collect();
         let sum = own.len() + others.values().map(|other| other.rules.len()).sum::<usize>();
         // A long product takes more of the caches than it saves.
         let limit = MAX_RULES.min(4 * sum + 256);
@@ -193,10 +195,8 @@ impl Product {
         let before = &rule.actions[..rule.actions.len() - 1];
         let mut all = Vec::new();
         let mut add = |cond: Option<Cond>, actions: &[Action], second: usize, missed: bool| {
-            let cond = match cond {
-                Some(cond) => both(&rule.cond, cond),
-                None => rule.cond.clone(),
-            };
+            let both = [Some(rule.cond.clone()), cond].into_iter().flatten();
+            let cond = Cond::All(both.flat_map(parts).collect());
             let actions = unseen_out([before, actions].concat());
             let rules = [counts.rules.clone(), self.rules(to, second)].concat();
             let joint = Rule { priority: rule.priority, cond, actions, text: String::new(), span: rule.span };
@@ -275,7 +275,7 @@ impl Behind {
     /// Nothing if the rule does more than to write.
     fn of(rule: &Rule) -> Option<Behind> {
         let mut behind = Behind { facts: Facts::default(), written: vec![] };
-        learn(&rule.cond, &mut behind.facts);
+        behind.facts.learn_all(&rule.cond);
         for action in &rule.actions[..rule.actions.len() - 1] {
             match action {
                 Action::Count(_) => {}
@@ -323,30 +323,6 @@ fn overlap(a: &Place, b: &Place) -> bool {
     }
 }
 
-/// Takes what a condition surely says as known.
-fn learn(cond: &Cond, facts: &mut Facts) {
-    match cond {
-        Cond::All(parts) => parts.iter().for_each(|part| learn(part, facts)),
-        Cond::Has(header) => learn(&super::facts::spell_out(*header), facts),
-        Cond::Compare(read, test) => facts.learn(&super::facts::Atom { read: *read, test: test.clone() }, true),
-        _ => {}
-    }
-}
-
-/// Both conditions.
-fn both(a: &Cond, b: Cond) -> Cond {
-    let mut parts = match a {
-        Cond::True => vec![],
-        Cond::All(parts) => parts.clone(),
-        one => vec![one.clone()],
-    };
-    match b {
-        Cond::All(more) => parts.extend(more),
-        one => parts.push(one),
-    }
-    Cond::All(parts)
-}
-
 /// A list without writes of variables that nothing behind them can see.
 fn unseen_out(mut actions: Vec<Action>) -> Vec<Action> {
     let plain = |action: &Action| match action {
@@ -380,7 +356,12 @@ impl<'a> Indexed<'a> {
     fn of(table: &'a Table) -> Indexed<'a> {
         let mut times: HashMap<Read, usize> = HashMap::new();
         for rule in &table.rules {
-            wholes(&rule.cond, &mut |read, _| *times.entry(*read).or_default() += 1);
+            let mut variable = |read: &Read, _| {
+                if read.place.space == Space::Meta {
+                    *times.entry(*read).or_default() += 1;
+                }
+            };
+            wholes(&rule.cond, &mut variable);
         }
         let most = times.into_iter().max_by_key(|(read, n)| (*n, std::cmp::Reverse(read.place.offset)));
         let Some((by, _)) = most else {
@@ -413,37 +394,4 @@ impl<'a> Indexed<'a> {
         all.sort_unstable();
         all
     }
-}
-
-/// Variables that a condition surely compares whole.
-fn wholes(cond: &Cond, visit: &mut impl FnMut(&Read, u128)) {
-    match cond {
-        Cond::All(parts) => parts.iter().for_each(|part| wholes(part, visit)),
-        Cond::Compare(read, Match::Masked { value, mask })
-            if read.place.space == Space::Meta && *mask == super::facts::ones(read.place.width) =>
-        {
-            visit(read, *value);
-        }
-        _ => {}
-    }
-}
-
-/// Tables that packets reach, those behind others first.
-fn callees_first(program: &Program) -> Vec<TableId> {
-    let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
-    let mut stack = vec![(program.entry, false)];
-    while let Some((table, ready)) = stack.pop() {
-        if ready {
-            order.push(table);
-            continue;
-        }
-        if !seen.insert(table) {
-            continue;
-        }
-        stack.push((table, true));
-        for rule in &program.tables[usize::from(table.0)].rules {
-            targets(program, &rule.actions, &mut |to| stack.push((to, false)));
-        }
-    }
-    order
 }

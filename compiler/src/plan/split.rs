@@ -11,7 +11,7 @@
 //! the whole, as predicted.
 
 use super::code::Stmt;
-use super::entries::{apart, layout, parts, spell_rules, words};
+use super::entries::{apart, key_width, layout, spell_rules, wholes};
 use super::facts::{Atom, Facts, ones};
 use super::lower::{Lower, State};
 use super::matching::{Open, each_read, still_open};
@@ -126,8 +126,7 @@ fn has_wide_key(rules: &[Open], facts: &Facts) -> bool {
     }
     let apart = apart(rules, facts);
     let Some(spelled) = spell_rules(&apart.rules, &apart.facts) else { return true };
-    let width = |slots: Vec<super::entries::Slot>| slots.iter().map(|slot| slot.word + words(&slot.read)).max();
-    layout(&spelled).is_none_or(|slots| width(slots).unwrap_or(0) > FREE_WORDS)
+    layout(&spelled).is_none_or(|slots| key_width(&slots) > FREE_WORDS)
 }
 
 /// A field, and how many rules want it to have which value.
@@ -140,13 +139,12 @@ struct Column {
 /// Fields that most rules compare whole, with their few values: those of many rules first.
 fn columns(rules: &[Open], facts: &Facts) -> Vec<(Read, Vec<u128>)> {
     let mut columns: Vec<Column> = Vec::new();
-    for part in rules.iter().flat_map(|(_, cond)| parts(cond.clone())) {
-        let Cond::Compare(read, Match::Masked { value, mask }) = part else { continue };
-        if mask != ones(read.place.width) || facts.constant(&read).is_some() {
-            continue;
+    let mut count = |read: &Read, value: u128| {
+        if facts.constant(read).is_some() {
+            return;
         }
-        let at = columns.iter().position(|known| known.read == read).unwrap_or_else(|| {
-            columns.push(Column { read, values: vec![], rules: 0 });
+        let at = columns.iter().position(|known| known.read == *read).unwrap_or_else(|| {
+            columns.push(Column { read: *read, values: vec![], rules: 0 });
             columns.len() - 1
         });
         let column = &mut columns[at];
@@ -156,7 +154,8 @@ fn columns(rules: &[Open], facts: &Facts) -> Vec<(Read, Vec<u128>)> {
             None if column.values.len() <= MAX_VALUES => column.values.push((value, 1)),
             None => {}
         }
-    }
+    };
+    rules.iter().for_each(|(_, cond)| wholes(cond, &mut count));
     columns.retain(|column| column.values.len() <= MAX_VALUES && 2 * column.rules >= rules.len());
     columns.sort_by_key(|column| std::cmp::Reverse(column.rules));
     columns.truncate(MAX_FIELDS);
@@ -169,12 +168,9 @@ fn columns(rules: &[Open], facts: &Facts) -> Vec<(Read, Vec<u128>)> {
 
 /// The value that a condition surely wants a place to have.
 fn whole(cond: &Cond, wanted: &Read) -> Option<u128> {
-    parts(cond.clone()).iter().find_map(|part| match part {
-        Cond::Compare(read, Match::Masked { value, mask }) if read == wanted && *mask == ones(read.place.width) => {
-            Some(*value)
-        }
-        _ => None,
-    })
+    let mut found = None;
+    wholes(cond, &mut |read, value| found = found.or((read == wanted).then_some(value)));
+    found
 }
 
 fn is(read: &Read, value: u128) -> Atom {

@@ -4,8 +4,8 @@
 //! (connection tracking, learning) the packet is suspended at a point, whose body goes on in the order of packets with all
 //! that is statically known kept. Tables reached in one place are part of the path; others are functions.
 //!
-//! Here: tables and functions. Beside: [`actions`], [`sending`], [`groups`], [`keyed`] tables, [`taking`] rules, [`writes`], [`shapes`]
-//! (headers that come and go), and [`ends`], where paths end.
+//! Here: tables and functions. Beside: [`actions`], [`sending`], [`groups`], [`keyed`] tables, [`taking`] rules, [`writes`],
+//! [`shapes`] (headers that come and go), and [`ends`], where paths end.
 
 mod actions;
 mod ends;
@@ -108,7 +108,7 @@ pub(super) struct Lower<'p> {
     pub program: &'p Program,
     /// The same before tables were put together, and what rules count for.
     pub(super) source: &'p Program,
-    product: &'p Product,
+    product: &'p Product<'p>,
     analysis: Analysis,
     /// In how many places each table is reached.
     reached: Vec<usize>,
@@ -175,7 +175,7 @@ pub fn lower(source: &Program, costs: &Costs) -> (Plan, Report) {
 }
 
 /// What the rules of each table do.
-fn alike_rules(product: &Product) -> Vec<[Alike; 2]> {
+fn alike_rules(product: &Product<'_>) -> Vec<[Alike; 2]> {
     let program = &product.program;
     let both = |t: usize, rules: &[crate::hir::Rule]| {
         let missed = |rule: usize| product.missed(TableId(t as u16), rule);
@@ -192,7 +192,7 @@ fn alike_rules(product: &Product) -> Vec<[Alike; 2]> {
 impl<'p> Lower<'p> {
     fn new(
         source: &'p Program,
-        product: &'p Product,
+        product: &'p Product<'p>,
         alike: &'p [[Alike; 2]],
         costs: Costs,
         all_in_order: bool,
