@@ -7,28 +7,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::targets::SETS;
 use crate::Error;
 use crate::artifacts::Artifacts;
 use crate::process::{Process, Stop};
 
+#[path = "../lookups/src/targets.rs"]
+mod targets;
+
 /// How long a set may take: one of DPDK's structures takes minutes to be built.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// The sets that aims are about.
-pub const SETS: &[&str] = &[
-    "hash8-1000000",
-    "hash16-1000000",
-    "lpm-1000000",
-    "lpm6-200000",
-    "acl-100",
-    "acl-1000",
-    "acl-10000",
-    "fw-100",
-    "fw-1000",
-    "fw-10000",
-    "ipc-100",
-    "ipc-1000",
-    "ipc-10000",
-];
 
 /// What was measured of a set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

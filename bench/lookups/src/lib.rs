@@ -14,3 +14,4 @@ pub mod measure;
 #[cfg(peers)]
 pub mod peers;
 pub mod sets;
+pub mod targets;

@@ -1,7 +1,8 @@
 //! `pipec-bench-lookups [SET]... [--kinds bit-vector,tuple-space] [--order uniform|pareto] [--trace KEYS] [--rounds N] [--seed N] [--json]`
 //!
-//! Prints a table a set, or with `--json` a line a set: nanoseconds and cycles of the time-stamp counter a key, as a ratio to DPDK's first structure, memory,
-//! times to build and to change one entry, and the bound of probes. Without sets, those of the targets.
+//! Prints a table a set, or with `--json` a line a set: nanoseconds and cycles of the time-stamp counter a key, as a ratio to
+//! DPDK's first structure, memory, times to build and to change one entry, and the bound of probes. Without sets, those of the
+//! targets.
 
 use std::process::ExitCode;
 
@@ -10,22 +11,8 @@ use pipec_bench_lookups::classbench::Order;
 use pipec_bench_lookups::json;
 use pipec_bench_lookups::measure::{Plan, Row, measure};
 use pipec_bench_lookups::sets;
+use pipec_bench_lookups::targets::SETS;
 
-const SETS: &[&str] = &[
-    "acl-100",
-    "acl-1000",
-    "acl-10000",
-    "fw-100",
-    "fw-1000",
-    "fw-10000",
-    "ipc-100",
-    "ipc-1000",
-    "ipc-10000",
-    "hash8-1000000",
-    "hash16-1000000",
-    "lpm-1000000",
-    "lpm6-200000",
-];
 const KINDS: &[(&str, Kind)] = &[
     ("tuple-space", Kind::TupleSpace),
     ("lpm", Kind::Lpm),

@@ -12,7 +12,7 @@ use pipec_bench::report::Report;
 use pipec_bench::workload::Workload;
 use pipec_bench::{Error, rounds};
 
-use super::{print, seconds};
+use super::{OnCpu, print, seconds};
 
 /// What to measure, and how.
 #[derive(clap::Args)]
@@ -43,9 +43,8 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     warm: Duration,
 
-    /// The processor to forward on [default: 1, or 0 where there is only one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..64))]
-    cpu: Option<u32>,
+    #[command(flatten)]
+    on: OnCpu,
 
     /// Print JSON in place of the table
     #[arg(long)]
@@ -57,7 +56,7 @@ pub fn run(args: &Args, stop: Stop) -> Result<ExitCode, Error> {
     eprintln!("building pipec and the traffic source");
     let artifacts = Artifacts::build()?;
     let load = machine::load();
-    let machine = Machine::prepare(args.cpu, &stop)?;
+    let machine = Machine::prepare(args.on.cpu, &stop)?;
     let setup = Setup { machine, artifacts, warm: args.warm, measured: args.secs, stop };
     let kinds = if args.engines.is_empty() { Kind::all() } else { args.engines.clone() };
     let tell = &mut |line: &str| eprintln!("{line}");

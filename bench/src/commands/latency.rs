@@ -13,7 +13,7 @@ use pipec_bench::process::Stop;
 use pipec_bench::report::{self, number};
 use pipec_bench::workload::Workload;
 
-use super::{print, seconds};
+use super::{OnCpu, print, seconds};
 
 /// Workloads that latency is measured on unless the user says otherwise.
 pub const WORKLOADS: [&str; 3] = ["wire", "firewall-1000", "acl-1000"];
@@ -40,9 +40,8 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     secs: Duration,
 
-    /// The processor to forward on [default: 1, or 0 where there is only one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..64))]
-    cpu: Option<u32>,
+    #[command(flatten)]
+    on: OnCpu,
 
     /// Print JSON in place of the table
     #[arg(long)]
@@ -58,7 +57,7 @@ pub fn engines() -> Vec<Kind> {
 pub fn run(args: &Args, stop: Stop) -> Result<ExitCode, Error> {
     eprintln!("building pipec and the traffic source");
     let artifacts = Artifacts::build()?;
-    let machine = Machine::prepare(args.cpu, &stop)?;
+    let machine = Machine::prepare(args.on.cpu, &stop)?;
     let setup = Setup { machine, artifacts, warm: args.secs, measured: args.secs, stop };
     let kinds = if args.engines.is_empty() { engines() } else { args.engines.clone() };
     let tell = &mut |line: &str| eprintln!("{line}");

@@ -13,6 +13,14 @@ use std::time::Duration;
 
 use pipec_bench::Error;
 
+/// Where engines forward.
+#[derive(clap::Args)]
+pub struct OnCpu {
+    /// The processor to forward on [default: 1, or 0 where there is only one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..64))]
+    pub cpu: Option<u32>,
+}
+
 /// A number of seconds, with decimals.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

@@ -16,6 +16,7 @@ use pipec_bench::results::{Counted, Part, Parts, Results, Run};
 use pipec_bench::workload::{Files, Workload};
 use pipec_bench::{Error, latency, live, lookups, rounds};
 
+use super::OnCpu;
 use super::schedule::{Job, Schedule};
 
 /// Measure everything in one run, and write figures, a page and plots to a folder, and to the book
@@ -47,9 +48,8 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["quick", "engines", "anew", "only"])]
     again: bool,
 
-    /// The processor to forward on [default: 1, or 0 where there is only one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..64))]
-    cpu: Option<u32>,
+    #[command(flatten)]
+    on: OnCpu,
 }
 
 fn default_folder() -> &'static str {
@@ -68,7 +68,7 @@ pub fn run(args: &Args, stop: Stop) -> Result<ExitCode, Error> {
     }
     eprintln!("building pipec and the traffic source");
     let artifacts = Artifacts::build()?;
-    let machine = Machine::prepare(args.cpu, &stop)?;
+    let machine = Machine::prepare(args.on.cpu, &stop)?;
     let file = artifacts.folder.join("results-so-far.json");
     let of = format!("{:016x}", of(args));
     let kept = Parts::read(&file, &of).filter(|_| !args.anew);
@@ -235,7 +235,7 @@ fn of(args: &Args) -> u64 {
     let source = [".", ":!bench/results", ":!book"];
     git(&["rev-parse", "HEAD"]).hash(&mut hasher);
     git(&[&["-C", "..", "diff", "HEAD", "--"][..], &source].concat()).hash(&mut hasher);
-    (args.quick, &args.only, format!("{:?}", args.engines), args.cpu).hash(&mut hasher);
+    (args.quick, &args.only, format!("{:?}", args.engines), args.on.cpu).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -11,7 +11,7 @@ use pipec_bench::process::{Process, Stop};
 use pipec_bench::report::{self, number};
 use pipec_bench::updates::{self, Figures, Kind, Latency};
 
-use super::{print, seconds};
+use super::{OnCpu, print, seconds};
 
 /// Measure changes of tables while packets are looked up in them: how long each takes, how many a second there can be, and what
 /// 100,000 a second cost look-ups
@@ -33,9 +33,8 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     secs: Duration,
 
-    /// The processor to forward on [default: 1, or 0 where there is only one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..64))]
-    cpu: Option<u32>,
+    #[command(flatten)]
+    on: OnCpu,
 
     /// Print JSON, a line a kind, in place of the table
     #[arg(long)]
@@ -50,17 +49,17 @@ pub struct Args {
 pub fn run(args: &Args, stop: &Stop) -> Result<ExitCode, Error> {
     let artifacts = Artifacts::build()?;
     if args.here {
-        let machine = Machine::beside_others(args.cpu);
+        let machine = Machine::beside_others(args.on.cpu);
         let kind = args.kinds[0];
         let entries = args.entries.unwrap_or(if kind == Kind::Acl { 10_000 } else { 100_000 });
         let figures = updates::measure(kind, entries, &machine, &artifacts, args.secs, args.rounds)?;
         print(&line(&figures)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let _machine = Machine::prepare(args.cpu, stop)?;
+    let _machine = Machine::prepare(args.on.cpu, stop)?;
     let mut all = Vec::new();
     for kind in &args.kinds {
-        let figures = elsewhere(&artifacts, *kind, args.entries, args.rounds, args.secs, args.cpu, stop)?;
+        let figures = elsewhere(&artifacts, *kind, args.entries, args.rounds, args.secs, args.on.cpu, stop)?;
         if args.json {
             print(&line(&figures)?)?;
         }

@@ -43,7 +43,7 @@ pub fn aims(results: &Results) -> Vec<Aim> {
     aims.extend(changes(results));
     aims.extend(flatness(results));
     aims.extend(live::AIMS.iter().map(|(program, most)| {
-        let row = results.live.iter().find(|row| row.program == *program);
+        let row = results.others.live.iter().find(|row| row.program == *program);
         Aim::new(format!("from source to packets, `{program}`"), "ms", f64::from(*most), row.map(|row| row.all))
     }));
     aims
@@ -79,7 +79,7 @@ fn forwarding(results: &Results) -> Vec<Aim> {
         25.0,
         beside("flood-4", "wire", 4.0),
     ));
-    aims.push(Aim::new("a new connection, the tracker alone", "cycles", 800.0, results.connections));
+    aims.push(Aim::new("a new connection, the tracker alone", "cycles", 800.0, results.others.connections));
     aims
 }
 
@@ -96,7 +96,7 @@ fn beside_others(results: &Results) -> Vec<Aim> {
 }
 
 fn lookups(results: &Results) -> Vec<Aim> {
-    let set = |name: &str| results.lookups.iter().find(|set| set.set == name);
+    let set = |name: &str| results.others.lookups.iter().find(|set| set.set == name);
     let of = |name: &str, value: fn(&Set) -> Option<f64>| set(name).and_then(value);
     let ns = |set: &Set| set.ours().map(|row| row.ns);
     let ratio = |set: &Set| Some(set.ours()?.ns / set.peer()?.ns);
@@ -130,7 +130,7 @@ fn changes(results: &Results) -> Vec<Aim> {
         (updates::Kind::Acl, 50.0, None),
     ] {
         let name = kind.name();
-        let figures = results.updates.iter().find(|figures| figures.kind == name);
+        let figures = results.others.updates.iter().find(|figures| figures.kind == name);
         let slowest = |value: fn(&updates::Latency) -> u64| {
             figures.and_then(|figures| figures.latency.iter().map(value).max()).map(|ns| ns as f64 / 1e3)
         };
@@ -153,11 +153,8 @@ fn changes(results: &Results) -> Vec<Aim> {
 /// Costs that must not grow, by instructions; that of an attack by cycles, too.
 fn flatness(results: &Results) -> Vec<Aim> {
     let count = |name: &str| {
-        results
-            .instructions
-            .iter()
-            .find(|count| count.workload == name && count.engine == "jit")
-            .map(|count| count.ours)
+        let counts = &results.others.instructions;
+        counts.iter().find(|count| count.workload == name && count.engine == "jit").map(|count| count.ours)
     };
     let mut aims = Vec::new();
     for series in series::ALL {

@@ -27,6 +27,16 @@ pub struct Results {
     pub commit: String,
     /// Cycles a packet.
     pub forward: Report,
+    /// All else.
+    #[serde(flatten)]
+    pub others: Others,
+    /// The run before, on a processor of the same name.
+    pub before: Option<Before>,
+}
+
+/// What is measured beside cycles a packet.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Others {
     /// How long packets take.
     pub latency: Vec<latency::Row>,
     /// Times from source to a published program.
@@ -39,45 +49,39 @@ pub struct Results {
     pub lookups: Vec<lookups::Set>,
     /// Cycles that the tracker alone takes for a packet that opens a connection.
     pub connections: Option<f64>,
-    /// The run before, on a processor of the same name.
-    pub before: Option<Before>,
 }
 
 /// Parts that become results.
 #[derive(Default)]
-#[expect(missing_docs, reason = "they are those of `Results`")]
 pub struct Run {
+    /// The commit that is measured.
     pub commit: String,
+    /// What became of forwarding rows.
     pub outcome: Outcome,
-    pub latency: Vec<latency::Row>,
-    pub live: Vec<live::Row>,
-    pub updates: Vec<Figures>,
-    pub instructions: Vec<Counted>,
-    pub lookups: Vec<lookups::Set>,
-    pub connections: Option<f64>,
+    /// All else.
+    pub others: Others,
 }
 
 impl Run {
     /// Takes a part in.
     pub fn add(&mut self, part: Part) {
         match part {
-            Part::Instructions(counts) => self.instructions.extend(counts),
-            Part::Live(row) => self.live.push(row),
+            Part::Instructions(counts) => self.others.instructions.extend(counts),
+            Part::Live(row) => self.others.live.push(row),
             Part::Forward(outcome) => self.outcome.add(outcome),
             Part::Latency(rows, left_out) => {
-                self.latency.extend(rows);
+                self.others.latency.extend(rows);
                 self.outcome.skipped.extend(left_out);
             }
-            Part::Updates(figures) => self.updates.push(figures),
-            Part::Lookups(set) => self.lookups.push(set),
-            Part::Connections(cycles) => self.connections = Some(cycles),
+            Part::Updates(figures) => self.others.updates.push(figures),
+            Part::Lookups(set) => self.others.lookups.push(set),
+            Part::Connections(cycles) => self.others.connections = Some(cycles),
         }
     }
 
     /// All of it, with the report that its outcome has become.
     pub fn results(self, forward: Report) -> Results {
-        let Run { commit, latency, live, updates, instructions, lookups, connections, .. } = self;
-        Results { commit, forward, latency, live, updates, instructions, lookups, connections, before: None }
+        Results { commit: self.commit, forward, others: self.others, before: None }
     }
 }
 
@@ -213,13 +217,17 @@ mod tests {
         Results {
             commit: "abc".into(),
             forward: Report::new(outcome, "a processor".into(), 2e9, true, [0.0, 1.0]),
-            latency: vec![],
-            lookups: vec![],
-            connections: None,
+            others: Others {
+                live: vec![live::measure("firewall.pipe", 1).unwrap()],
+                instructions: vec![Counted {
+                    workload: "wire".into(),
+                    engine: "jit".into(),
+                    ours: 59.3,
+                    driver: 171.0,
+                }],
+                ..Others::default()
+            },
             before: None,
-            live: vec![live::measure("firewall.pipe", 1).unwrap()],
-            updates: vec![],
-            instructions: vec![Counted { workload: "wire".into(), engine: "jit".into(), ours: 59.3, driver: 171.0 }],
         }
     }
 

@@ -56,14 +56,14 @@ pub fn page(results: &Results, plots: &[Picture], prefix: &str) -> String {
     }
     page += &tables::workers(forward);
     page += &tables::by_hand(forward);
-    page += &tables::latencies(&results.latency);
+    page += &tables::latencies(&results.others.latency);
     for plot in plots.iter().filter(|plot| plot.name == "latency") {
         page += &picture(plot, prefix);
     }
-    page += &tables::lookups(&results.lookups);
-    page += &tables::instructions(&results.instructions);
-    page += &tables::from_source(&results.live);
-    page += &tables::changes(&results.updates);
+    page += &tables::lookups(&results.others.lookups);
+    page += &tables::instructions(&results.others.instructions);
+    page += &tables::from_source(&results.others.live);
+    page += &tables::changes(&results.others.updates);
     for (what, lines) in [("Left out", &forward.skipped), ("Failed", &forward.failed)] {
         if !lines.is_empty() {
             let lines: Vec<String> = lines.iter().map(|line| format!("- {}\n", line.replace('\n', " "))).collect();

@@ -123,7 +123,7 @@ pub fn draw_all(results: &Results) -> Result<Vec<Picture>, Error> {
             draw(family.name, family.title, &|svg| draw_lines(&axes, &lines, svg))?;
         }
     }
-    let lines = latencies(&results.latency);
+    let lines = latencies(&results.others.latency);
     if !lines.is_empty() {
         let axes =
             Axes { title: "latency at half of the capacity", x: "packets that take longer: one of", y: "microseconds" };
