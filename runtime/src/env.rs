@@ -48,6 +48,18 @@ pub trait Sink<B: Buffers> {
     fn lost(&mut self, port: u16, reason: DropReason);
     /// A copy of a packet that came in by `in_port` goes to the controller, which is told the reason.
     fn punt(&mut self, buffers: &mut B, in_port: u16, pkt: Handle, len: u32, reason: u8);
+    /// These packets of the burst, a bit for each, go out of `port`.
+    fn send_some(&mut self, buffers: &mut B, port: u16, burst: &Burst, which: u32) {
+        for i in ones(which) {
+            self.send(buffers, port, burst.pkt(i), burst.frame_len(i), false);
+        }
+    }
+    /// These packets of the burst, a bit for each, are dropped.
+    fn drop_some(&mut self, buffers: &mut B, burst: &Burst, which: u32, reason: DropReason) {
+        for i in ones(which) {
+            self.drop(buffers, burst.in_port(i), burst.pkt(i), burst.frame_len(i), reason);
+        }
+    }
     /// All packets of the burst go out of `port`.
     fn send_all(&mut self, buffers: &mut B, port: u16, burst: &Burst) {
         for i in 0..burst.len() {
@@ -56,6 +68,19 @@ pub trait Sink<B: Buffers> {
     }
 }
 
+/// Numbers of the bits that are set, in order.
+pub(crate) fn ones(mut set: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let first = set.trailing_zeros();
+        set &= set.wrapping_sub(1);
+        (first < u32::BITS).then_some(first as usize)
+    })
+}
+
+/// From so many packets of one verdict on they are committed together.
+const TOGETHER: u32 = 6;
+/// Verdicts of a burst that are looked for, at the most.
+const KINDS: usize = 3;
 /// Outputs of one burst at the most; beyond it packets fail under [`DropReason::Outputs`].
 const MAX_OUTPUTS: usize = 8192;
 /// Bytes of a frame, at the most: lengths of IP and offsets of headers have 16 bits.
@@ -156,9 +181,28 @@ impl<B: Buffers> WorkerEnv<B> {
         }
     }
 
+    /// Commits packets of each verdict together while there are many of it, so that no branch depends on a packet; the rest one
+    /// by one. Packets that go out of one port stay in order.
     #[inline(never)]
     fn commit_each<S: Sink<B>>(&mut self, burst: &Burst, sink: &mut S) {
-        for i in 0..burst.len() {
+        let mut left = burst.all();
+        let mut unseen = if self.outs.is_empty() { left } else { 0 };
+        for _ in 0..KINDS {
+            let Some(first) = ones(unseen).next() else { break };
+            let verdict = burst.verdict(first);
+            let which = burst.with_verdict(verdict);
+            unseen &= !which;
+            if which.count_ones() < TOGETHER {
+                continue;
+            }
+            match (verdict.port(), verdict.reason()) {
+                (Some(port), _) => sink.send_some(&mut self.buffers, port, burst, which),
+                (None, Some(reason)) => sink.drop_some(&mut self.buffers, burst, which, reason),
+                (None, None) => continue,
+            }
+            left &= !which;
+        }
+        for i in ones(left) {
             self.commit_one(burst, i, sink);
         }
         self.end_commit(sink);

@@ -240,6 +240,22 @@ impl Burst {
         &self.verdict
     }
 
+    /// Packets that this becomes of: a bit for each.
+    #[inline]
+    pub fn with_verdict(&self, verdict: Verdict) -> u32 {
+        let mut set = 0;
+        for (i, other) in self.verdict.iter().enumerate() {
+            set |= u32::from(*other == verdict) << i;
+        }
+        set & self.all()
+    }
+
+    /// All packets: a bit for each.
+    #[inline(always)]
+    pub fn all(&self) -> u32 {
+        ((1u64 << self.len()) - 1) as u32
+    }
+
     /// Says what becomes of packet `i`.
     #[inline(always)]
     pub fn set_verdict(&mut self, i: usize, verdict: Verdict) {
@@ -290,5 +306,11 @@ mod tests {
         unsafe { burst.push(core::ptr::null_mut(), frame.as_mut_ptr(), 60, 2) };
         burst.bytes_mut(0)[1] = 9;
         assert_eq!((burst.len(), burst.in_port(0), burst.bytes(0)[1]), (1, 2, 9));
+        assert_eq!((burst.all(), burst.with_verdict(Verdict::drop(DropReason::Policy))), (1, 1));
+        burst.set_verdict(0, Verdict::send(4));
+        assert_eq!(
+            (burst.with_verdict(Verdict::drop(DropReason::Policy)), burst.with_verdict(Verdict::send(4))),
+            (0, 1)
+        );
     }
 }

@@ -5,6 +5,8 @@
 //! semantics: they say what Open vSwitch makes of every malformed frame, and so do we. Only what the caller asks for is
 //! parsed. Nothing here writes.
 
+use core::hint::select_unpredictable;
+
 /// Ethernet type of IPv4.
 pub const IPV4: u16 = 0x0800;
 /// Ethernet type of IPv6.
@@ -181,6 +183,18 @@ pub fn load64(data: &[u8], at: usize) -> u64 {
     word::<8>(data, at)
 }
 
+/// What stands where nothing is to be loaded.
+pub static ZEROS: [u8; 8] = [0; 8];
+
+/// `N` bytes at `at`, big-endian, if `cond` holds; else, and where they are not all there, 0. No branch depends on `cond`.
+#[inline(always)]
+pub fn load_if<const N: usize>(cond: bool, data: &[u8], at: usize) -> u64 {
+    let zeros = const { ZEROS.first_chunk::<N>().expect("a word at the most") };
+    let bytes = data.get(at..).and_then(|rest| rest.first_chunk()).unwrap_or(zeros);
+    let bytes: &[u8; N] = select_unpredictable(cond, bytes, zeros);
+    bytes.iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
 /// Writes the low `N` bytes of `value` at `at`, big-endian; nothing where they would not all fit.
 #[inline(always)]
 pub fn store<const N: usize>(data: &mut [u8], at: usize, value: u64) {
@@ -313,9 +327,33 @@ fn ipv6(data: &[u8], at: usize) -> L3 {
     addresses
 }
 
+/// Protocols whose header is found without a branch, a bit for each.
+const TCP_OR_UDP: u64 = 1 << proto::TCP | 1 << proto::UDP;
+
 /// Finds the transport header (P20, P21). 0 in later fragments and where it is cut short.
+///
+/// Which of TCP and UDP a packet is, and whether its header is whole, no branch depends on: traffic mixes them.
 #[inline(always)]
 pub fn l4(data: &[u8], l3: L3) -> L4 {
+    // Protocol and bits of a fragment.
+    let number = (l3.0 >> 32) & 0x3ff;
+    let is_tcp = number == u64::from(proto::TCP);
+    if number >= 64 || TCP_OR_UDP >> number & 1 == 0 {
+        return l4_slow(data, l3);
+    }
+    let at = l3.payload();
+    let size = l3.end().wrapping_sub(at);
+    // For UDP the second test reads 0 and asks for 0.
+    let (least, floor) = (select_unpredictable(is_tcp, 20, 8), select_unpredictable(is_tcp, 20, 0));
+    let header_len = (load_if::<1>(is_tcp, data, at + 12) as usize >> 4) * 4;
+    let good = (size >= least) & (header_len.wrapping_sub(floor) <= size.wrapping_sub(floor));
+    L4(select_unpredictable(good, at as u64 | L4::ACTIONS | L4::MATCHES, 0))
+}
+
+/// [`l4`] for other protocols and for fragments.
+#[cold]
+#[inline(never)]
+pub fn l4_slow(data: &[u8], l3: L3) -> L4 {
     let at = l3.payload();
     let size = l3.end().saturating_sub(at);
     let whole = match l3.proto() {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pipec_abi::{BURST, Burst, DropReason};
 
 use super::cells::WorkerCells;
-use crate::env::{Handle, Sink};
+use crate::env::{Handle, Sink, ones};
 use crate::io::dpdk::Mbufs;
 use crate::io::dpdk::{Mbuf, TxQueue};
 
@@ -39,7 +39,8 @@ struct Waiting {
     /// How many of those are copies, for the ledger.
     copies: usize,
     bytes: u64,
-    pkts: [Mbuf; BURST],
+    /// One place more than is filled: [`gather`] writes there.
+    pkts: [Mbuf; BURST + 1],
 }
 
 /// A worker's outputs.
@@ -49,18 +50,23 @@ pub struct Output {
     /// Ports with packets waiting.
     pending: Vec<u16>,
     cells: Arc<WorkerCells>,
-    /// Packets to be freed together.
-    dropped: Vec<Mbuf>,
+    /// Packets to be freed together, and one place more.
+    dropped: [Mbuf; MOST_DROPPED + 1],
+    n_dropped: usize,
 }
+
+/// Packets that wait to be freed, at the most.
+const MOST_DROPPED: usize = 2 * BURST;
 
 impl Output {
     /// Outputs to these ports, each with the longest frame it takes.
     pub fn new(ways: Vec<Option<(Way, u32)>>, cells: Arc<WorkerCells>) -> Output {
         let waiting = |(way, max_frame_len)| {
-            Box::new(Waiting { way, max_frame_len, n: 0, copies: 0, bytes: 0, pkts: [Mbuf::NULL; BURST] })
+            Box::new(Waiting { way, max_frame_len, n: 0, copies: 0, bytes: 0, pkts: [Mbuf::NULL; BURST + 1] })
         };
         let ports: Vec<_> = ways.into_iter().map(|way| way.map(waiting)).collect();
-        Output { pending: Vec::with_capacity(ports.len()), ports, cells, dropped: Vec::with_capacity(2 * BURST) }
+        let dropped = [Mbuf::NULL; MOST_DROPPED + 1];
+        Output { pending: Vec::with_capacity(ports.len()), ports, cells, dropped, n_dropped: 0 }
     }
 
     /// Sends all that waits, and frees what was dropped.
@@ -72,10 +78,14 @@ impl Output {
             }
             self.pending.clear();
         }
-        if !self.dropped.is_empty() {
-            Mbuf::free_bulk(&self.dropped);
-            self.dropped.clear();
+        if self.n_dropped > 0 {
+            self.free_dropped();
         }
+    }
+
+    fn free_dropped(&mut self) {
+        Mbuf::free_bulk(&self.dropped[..self.n_dropped]);
+        self.n_dropped = 0;
     }
 
     fn flush_port(&mut self, port: u16) {
@@ -84,6 +94,12 @@ impl Output {
             transmit(&mut waiting.way, &mut waiting.pkts[..n], bytes, copies, port, &self.cells);
             (waiting.n, waiting.bytes, waiting.copies) = (0, 0, 0);
         }
+    }
+
+    /// Sends what waits for a port whose buffer is full.
+    fn flush_full(&mut self, port: u16) {
+        self.flush_port(port);
+        self.pending.retain(|pending| *pending != port);
     }
 
     #[inline]
@@ -99,12 +115,34 @@ impl Output {
 
     #[inline]
     fn free_later(&mut self, mbuf: Mbuf) {
-        if self.dropped.len() == self.dropped.capacity() {
-            Mbuf::free_bulk(&self.dropped);
-            self.dropped.clear();
+        if self.n_dropped == MOST_DROPPED {
+            self.free_dropped();
         }
-        self.dropped.push(mbuf);
+        self.dropped[self.n_dropped] = mbuf;
+        self.n_dropped += 1;
     }
+}
+
+/// Puts these packets of the burst, a bit for each, behind the `n` that are in `pkts`, where there is room for them and one
+/// more; how many there are now, and how many bytes were put there. Every packet is written, and the next one over it unless
+/// it was wanted.
+#[inline(always)]
+fn gather(pkts: &mut [Mbuf], mut n: usize, burst: &Burst, which: u32) -> (usize, u64) {
+    let last = pkts.len() - 1;
+    let mut bytes = 0;
+    for (i, (pkt, len)) in burst.pkts().iter().zip(burst.frame_lens()).enumerate() {
+        let wanted = which >> i & 1;
+        pkts[n.min(last)] = Mbuf::from_opaque(*pkt);
+        n += wanted as usize;
+        bytes += len & wanted.wrapping_neg();
+    }
+    (n, u64::from(bytes))
+}
+
+/// The longest frame of the burst.
+#[inline(always)]
+fn longest(burst: &Burst) -> u32 {
+    burst.frame_lens().iter().fold(0, |longest, &len| longest.max(len))
 }
 
 /// Sends packets of which `copies` are copies; what the queue does not take after some tries is dropped.
@@ -157,8 +195,7 @@ impl Sink<Mbufs> for Output {
         waiting.bytes += u64::from(len);
         waiting.copies += usize::from(copy);
         if waiting.n == BURST {
-            self.flush_port(port);
-            self.pending.retain(|pending| *pending != port);
+            self.flush_full(port);
         }
     }
 
@@ -167,6 +204,43 @@ impl Sink<Mbufs> for Output {
         self.cells.ports[usize::from(in_port)].drops[reason as usize].add(1);
         self.cells.dropped.add(1);
         self.free_later(Mbuf::from_opaque(pkt));
+    }
+
+    #[inline(always)]
+    fn send_some(&mut self, buffers: &mut Mbufs, port: u16, burst: &Burst, which: u32) {
+        match &mut self.ports[usize::from(port)] {
+            Some(waiting) if longest(burst) <= waiting.max_frame_len => {
+                if waiting.n + which.count_ones() as usize > BURST {
+                    self.flush_port(port);
+                } else if waiting.n == 0 {
+                    self.pending.push(port);
+                }
+                let Some(waiting) = &mut self.ports[usize::from(port)] else { return };
+                let (n, bytes) = gather(&mut waiting.pkts, waiting.n, burst, which);
+                waiting.n = n;
+                waiting.bytes += bytes;
+                if n == BURST {
+                    self.flush_full(port);
+                }
+            }
+            _ => {
+                for i in ones(which) {
+                    self.send(buffers, port, burst.pkt(i), burst.frame_len(i), false);
+                }
+            }
+        }
+    }
+
+    /// All packets of a burst came in by one port.
+    #[inline(always)]
+    fn drop_some(&mut self, _buffers: &mut Mbufs, burst: &Burst, which: u32, reason: DropReason) {
+        let (in_port, n) = (burst.in_port(0), which.count_ones() as usize);
+        self.cells.ports[usize::from(in_port)].drops[reason as usize].add(n as u64);
+        self.cells.dropped.add(n as u64);
+        if self.n_dropped + n > MOST_DROPPED {
+            self.free_dropped();
+        }
+        self.n_dropped = gather(&mut self.dropped, self.n_dropped, burst, which).0;
     }
 
     fn lost(&mut self, port: u16, reason: DropReason) {
@@ -194,11 +268,7 @@ impl Sink<Mbufs> for Output {
                 }
                 transmit(&mut waiting.way, &mut pkts[..n], u64::from(bytes), 0, port, &self.cells);
             }
-            _ => {
-                for i in 0..n {
-                    self.send(buffers, port, burst.pkt(i), burst.frame_len(i), false);
-                }
-            }
+            _ => self.send_some(buffers, port, burst, burst.all()),
         }
     }
 }

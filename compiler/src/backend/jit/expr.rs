@@ -2,7 +2,7 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value as Clif, types};
-use pipec_abi::{CtView, burst, cenv, ctx};
+use pipec_abi::{CtView, burst, cenv, ctx, header};
 
 use super::body::{Body, TRUSTED, UNALIGNED, imm};
 use crate::plan::code::{Base, CtPart, Expr, Op, Stage};
@@ -111,8 +111,14 @@ impl Body<'_, '_> {
         })
     }
 
+    /// A value that is 0 unless a condition holds. Of what is loaded from the packet, the address depends on it and no branch.
     fn guard(&mut self, cond: &Expr, value: &Expr) -> Clif {
         let cond = self.condition(cond);
+        if let Expr::Load { base, offset, bytes } = value {
+            let at = self.address(*base);
+            let at = self.or_zeros(cond, at, usize::from(*offset));
+            return self.load_at(at, *offset, *bytes);
+        }
         let (then, join) = (self.b.create_block(), self.b.create_block());
         let result = self.b.append_block_param(join, types::I64);
         let zero = self.b.ins().iconst(types::I64, 0);
@@ -122,6 +128,12 @@ impl Body<'_, '_> {
         self.b.ins().jump(join, &[BlockArg::Value(value)]);
         self.b.switch_to_block(join);
         result
+    }
+
+    /// The address if a condition holds, else one that has zeros at that offset.
+    pub(super) fn or_zeros(&mut self, cond: Clif, at: Clif, offset: usize) -> Clif {
+        let zeros = self.b.ins().iconst(types::I64, header::ZEROS.as_ptr() as i64 - offset as i64);
+        self.b.ins().select(cond, at, zeros)
     }
 
     fn address(&mut self, base: Base) -> Clif {
@@ -138,6 +150,10 @@ impl Body<'_, '_> {
     /// A big-endian number of 1, 2, 4, 6 or 8 bytes.
     fn load(&mut self, base: Base, offset: u16, bytes: u8) -> Clif {
         let at = self.address(base);
+        self.load_at(at, offset, bytes)
+    }
+
+    fn load_at(&mut self, at: Clif, offset: u16, bytes: u8) -> Clif {
         let offset = usize::from(offset);
         match bytes {
             1 => self.b.ins().uload8(types::I64, UNALIGNED, at, imm(offset)),

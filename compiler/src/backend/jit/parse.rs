@@ -91,26 +91,27 @@ impl Body<'_, '_> {
         // The protocol, and bits that a fragment has.
         let number = self.b.ins().ushr_imm_u(word, 32);
         let number = self.b.ins().band_imm_u(number, 0x3ff);
-        let (udp, other) = (self.b.create_block(), self.b.create_block());
-        let is_udp = self.b.ins().icmp_imm_u(IntCC::Equal, number, i64::from(proto::UDP));
-        self.b.ins().brif(is_udp, udp, &[], other, &[]);
-        self.b.switch_to_block(udp);
-        let whole = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, size, 8);
-        self.b.ins().brif(whole, ways.join, &[BlockArg::Value(parsed)], ways.slow, &[]);
-        self.b.switch_to_block(other);
         let is_tcp = self.b.ins().icmp_imm_u(IntCC::Equal, number, i64::from(proto::TCP));
-        let whole = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, size, 20);
-        let both = self.b.ins().band(is_tcp, whole);
-        self.only_if(both, &ways);
+        let is_udp = self.b.ins().icmp_imm_u(IntCC::Equal, number, i64::from(proto::UDP));
+        let either = self.b.ins().bor(is_tcp, is_udp);
+        self.only_if(either, &ways);
+        // Which of both it is, and whether it is whole, no branch depends on. For UDP the second test reads and asks for 0.
+        let [eight, twenty, zero] = [8, 20, 0].map(|number| self.b.ins().iconst(types::I64, number));
+        let least = self.b.ins().select(is_tcp, twenty, eight);
+        let floor = self.b.ins().select(is_tcp, twenty, zero);
+        let whole = self.b.ins().icmp(IntCC::SignedGreaterThanOrEqual, size, least);
+        let reads = self.b.ins().band(is_tcp, whole);
         let frame = self.frame();
         let header = self.b.ins().iadd(frame, at);
-        let words = self.b.ins().uload8(types::I64, UNALIGNED, header, imm(12));
-        let header_len = self.b.ins().ushr_imm_u(words, 4);
-        let header_len = self.b.ins().ishl_imm_u(header_len, 2);
-        let long = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, header_len, 20);
-        let fits = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, header_len, size);
-        let good = self.b.ins().band(long, fits);
-        self.b.ins().brif(good, ways.join, &[BlockArg::Value(parsed)], ways.slow, &[]);
+        let words = self.or_zeros(reads, header, 12);
+        let words = self.b.ins().uload8(types::I64, UNALIGNED, words, imm(12));
+        let header_len = self.b.ins().ushr_imm_u(words, 2);
+        let header_len = self.b.ins().band_imm_u(header_len, 0x3c);
+        let (beyond, room) = (self.b.ins().isub(header_len, floor), self.b.ins().isub(size, floor));
+        let fits = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, beyond, room);
+        let good = self.b.ins().band(whole, fits);
+        let parsed = self.b.ins().select(good, parsed, zero);
+        self.b.ins().jump(ways.join, &[BlockArg::Value(parsed)]);
         self.finish(cenv::offset::L4, l3, ways)
     }
 

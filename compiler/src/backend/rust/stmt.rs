@@ -412,6 +412,10 @@ fn expr(e: &Expr) -> TokenStream {
             quote!(u64::from((#of | 1).ilog2()))
         }
         Expr::Guard(cond, value) => {
+            if let Expr::Load { base, offset, bytes } = &**value {
+                let (cond, at, bytes) = (condition(cond), address(*base, *offset), usize::from(*bytes));
+                return quote!(header::load_if::<#bytes>(#cond, burst.bytes(i), #at));
+            }
             let (cond, value) = (condition(cond), expr(value));
             quote!((if #cond { #value } else { 0 }))
         }

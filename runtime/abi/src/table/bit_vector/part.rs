@@ -5,7 +5,7 @@ use super::{MAX_PIECES, MISS};
 /// Pieces that most keys have at the most.
 const FEW_PIECES: usize = 8;
 /// Blocks and pairs of small tables are looked up in windows of this size, which must not end before it.
-pub(super) const BLOCKS: usize = 128;
+pub(super) const BLOCKS: usize = 256;
 pub(super) const PAIRS: usize = 1 << 14;
 /// Vectors that are mostly left to be joined at the most.
 const FEW_LEFT: usize = 8;
@@ -46,10 +46,11 @@ pub(super) struct Piece {
     pub mask: u64,
     /// Eight bits each.
     pub levels: usize,
-    /// Its blocks, and the one that the uppermost bits choose in.
+    /// Its first block, and the one that the uppermost bits choose in.
     pub start: usize,
-    pub len: usize,
     pub top: usize,
+    /// Whether its blocks hold numbers times 256, as where it has few ([`BLOCKS`]).
+    pub scaled: bool,
     /// In a chain: joins what the pieces before have found with the class of this one.
     pub join: Option<Join>,
 }
@@ -361,21 +362,27 @@ impl Piece {
         let levels = if L <= 4 { L } else { self.levels };
         let blocks = blocks.get(self.start..).unwrap_or(&[]);
         let Some(top) = blocks.get(self.top) else { return };
-        match blocks.first_chunk::<BLOCKS>().filter(|_| self.len <= BLOCKS) {
+        let window =
+            blocks.first_chunk::<BLOCKS>().and_then(|few| few.as_flattened().first_chunk::<{ 256 * BLOCKS }>());
+        match window.filter(|_| self.scaled) {
+            // Any number of 16 bits is a place in the window.
             Some(few) => each(to, &values, |to, value| {
                 let mut at = top[usize::from(value[(levels - 1) & 7])];
                 for level in (0..levels - 1).rev() {
-                    at = few[usize::from(at) % BLOCKS][usize::from(value[level & 7])];
+                    at = few[usize::from(at | u16::from(value[level & 7]))];
                 }
-                step(at, to);
+                step(at >> 8, to);
             }),
-            None => each(to, &values, |to, value| {
-                let mut at = top[usize::from(value[(levels - 1) & 7])];
-                for level in (0..levels - 1).rev() {
-                    at = blocks.get(usize::from(at)).unwrap_or(top)[usize::from(value[level & 7])];
-                }
-                step(at, to);
-            }),
+            None => {
+                debug_assert!(!self.scaled, "blocks end before the window");
+                each(to, &values, |to, value| {
+                    let mut at = top[usize::from(value[(levels - 1) & 7])];
+                    for level in (0..levels - 1).rev() {
+                        at = blocks.get(usize::from(at)).unwrap_or(top)[usize::from(value[level & 7])];
+                    }
+                    step(at, to);
+                });
+            }
         }
     }
 }

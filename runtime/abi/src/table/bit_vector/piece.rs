@@ -3,13 +3,15 @@
 //! The trie takes eight bits a level and has all its leaves at the bottom, so a look-up has no branch. Where a class covers all
 //! below a node early, the levels left go through a block that leads to itself: block `c` is full of `c`, and as a class that
 //! is `c` too. Classes that need such a block have the lowest numbers.
+//!
+//! With few blocks and classes, all numbers stand there times 256: a step is then an "or" with the next eight bits and a load.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::Entry;
 use super::classes::{ByHash, ByPair, Classes};
 use super::cut::{Cut, Want};
-use super::part::Piece;
+use super::part::{BLOCKS, Piece};
 
 /// The piece and its classes, its blocks behind those that are there; nothing if it would be too large.
 pub(super) fn piece(
@@ -48,14 +50,18 @@ pub(super) fn trie(
     trie.find_uniform(levels - 1, 0, 0..trie.turns.len());
     let numbers = trie.number_uniform();
     let top = trie.block(levels - 1, 0, 0..trie.turns.len())?;
+    let scaled = trie.own.len().max(classes) <= BLOCKS;
+    if scaled {
+        trie.own.as_flattened_mut().iter_mut().for_each(|way| *way <<= 8);
+    }
     let piece = Piece {
         word: cut.word,
         shift: cut.shift,
         mask: cut.ones(),
         levels: levels as usize,
         start: blocks.len(),
-        len: trie.own.len(),
         top: top.into(),
+        scaled,
         join: None,
     };
     blocks.append(&mut trie.own);
