@@ -302,6 +302,7 @@ pub fn expr(expr_: &Expr) -> u64 {
         Expr::Arp(_) => PARSE_ARP,
         Expr::Op(_, left, right) => OP + expr(left) + expr(right),
         Expr::Log2(of) => 2 * OP + expr(of),
+        Expr::LoadIf { cond, .. } => 2 * OP + expr(cond),
         Expr::Guard(cond, value) => BRANCH + expr(cond) + expr(value),
         _ => OP,
     }

@@ -17,7 +17,7 @@
 //!            | v = reshape what expr expr | v = encap stack | finish stack | fail_with v
 //!            | set_bits at expr offset width = high low
 //! expr      := constant | v | arg[word] | found | found_arg[word] | carried[n] | row(rows, v, word) | len | in_port | lookup_port | load(base, offset, bytes) | var[word] | ct part
-//!            | l2 | l3(v) | l4(v) | arp(v) | nd(v) | expr op expr | expr cmp expr | guard(expr, expr) | log2 expr
+//!            | l2 | l3(v) | l4(v) | arp(v) | nd(v) | expr op expr | expr cmp expr | guard(expr, expr) | load if expr | log2 expr
 //! ```
 //!
 //! A value is assigned once, before its uses and in a block around them: code never needs a merge of values.
@@ -421,6 +421,14 @@ pub enum Expr {
     Nd(Value),
     Op(Op, Box<Expr>, Box<Expr>),
     Guard(Box<Expr>, Box<Expr>),
+    /// As a guard around a load, but the address depends on the condition and no branch: for conditions that differ from packet
+    /// to packet.
+    LoadIf {
+        cond: Box<Expr>,
+        base: Base,
+        offset: u16,
+        bytes: u8,
+    },
     /// The place of the highest bit that is set; 0 if there is none.
     Log2(Box<Expr>),
     /// A word of the arguments of the entry that was found last.

@@ -380,7 +380,10 @@ impl Site<'_> {
             let of = Expr::Value(self.l3()).with(Op::Shr, 32).with(Op::And, 0xff);
             there = there.with(Op::Ne, 0).op(Op::And, of.with(Op::Eq, u64::from(proto)));
         }
-        guard(there, Expr::Load { base, offset, bytes })
+        match there {
+            Expr::Const(_) => guard(there, Expr::Load { base, offset, bytes }),
+            cond => Expr::LoadIf { cond: Box::new(cond), base, offset, bytes },
+        }
     }
 
     /// Whether a read passes a test: 0 or 1.

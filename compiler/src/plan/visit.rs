@@ -68,7 +68,7 @@ pub fn each(expr: &Expr, visit: &mut impl FnMut(&Expr)) {
         each(left, visit);
         each(right, visit);
     }
-    if let Expr::Log2(of) = expr {
+    if let Expr::Log2(of) | Expr::LoadIf { cond: of, .. } = expr {
         each(of, visit);
     }
 }
@@ -115,7 +115,9 @@ fn used(expr: &Expr, uses: &mut BTreeSet<Value>) {
         Expr::Value(value) | Expr::L3(value) | Expr::L4(value) | Expr::Arp(value) | Expr::Nd(value) => {
             uses.insert(*value);
         }
-        Expr::Load { base: Base::At(value), .. } | Expr::Row { at: value, .. } => {
+        Expr::Load { base: Base::At(value), .. }
+        | Expr::LoadIf { base: Base::At(value), .. }
+        | Expr::Row { at: value, .. } => {
             uses.insert(*value);
         }
         _ => {}

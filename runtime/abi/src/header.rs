@@ -189,10 +189,8 @@ pub static ZEROS: [u8; 8] = [0; 8];
 /// `N` bytes at `at`, big-endian, if `cond` holds; else, and where they are not all there, 0. No branch depends on `cond`.
 #[inline(always)]
 pub fn load_if<const N: usize>(cond: bool, data: &[u8], at: usize) -> u64 {
-    let zeros = const { ZEROS.first_chunk::<N>().expect("a word at the most") };
-    let bytes = data.get(at..).and_then(|rest| rest.first_chunk()).unwrap_or(zeros);
-    let bytes: &[u8; N] = select_unpredictable(cond, bytes, zeros);
-    bytes.iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
+    let value = word::<N>(data, select_unpredictable(cond, at, 0));
+    select_unpredictable(cond, value, 0)
 }
 
 /// Writes the low `N` bytes of `value` at `at`, big-endian; nothing where they would not all fit.

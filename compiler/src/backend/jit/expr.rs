@@ -53,6 +53,12 @@ impl Body<'_, '_> {
                     _ => self.b.ins().ushr(a, b),
                 }
             }
+            Expr::LoadIf { cond, base, offset, bytes } => {
+                let cond = self.condition(cond);
+                let at = self.address(*base);
+                let at = self.or_zeros(cond, at, usize::from(*offset));
+                self.load_at(at, *offset, *bytes)
+            }
             Expr::Guard(cond, value) => self.guard(cond, value),
             Expr::Log2(of) => {
                 let of = self.expr(of);
@@ -111,14 +117,8 @@ impl Body<'_, '_> {
         })
     }
 
-    /// A value that is 0 unless a condition holds. Of what is loaded from the packet, the address depends on it and no branch.
     fn guard(&mut self, cond: &Expr, value: &Expr) -> Clif {
         let cond = self.condition(cond);
-        if let Expr::Load { base, offset, bytes } = value {
-            let at = self.address(*base);
-            let at = self.or_zeros(cond, at, usize::from(*offset));
-            return self.load_at(at, *offset, *bytes);
-        }
         let (then, join) = (self.b.create_block(), self.b.create_block());
         let result = self.b.append_block_param(join, types::I64);
         let zero = self.b.ins().iconst(types::I64, 0);

@@ -411,11 +411,11 @@ fn expr(e: &Expr) -> TokenStream {
             let of = expr(of);
             quote!(u64::from((#of | 1).ilog2()))
         }
+        Expr::LoadIf { cond, base, offset, bytes } => {
+            let (cond, at, bytes) = (condition(cond), address(*base, *offset), usize::from(*bytes));
+            quote!(header::load_if::<#bytes>(#cond, burst.bytes(i), #at))
+        }
         Expr::Guard(cond, value) => {
-            if let Expr::Load { base, offset, bytes } = &**value {
-                let (cond, at, bytes) = (condition(cond), address(*base, *offset), usize::from(*bytes));
-                return quote!(header::load_if::<#bytes>(#cond, burst.bytes(i), #at));
-            }
             let (cond, value) = (condition(cond), expr(value));
             quote!((if #cond { #value } else { 0 }))
         }
