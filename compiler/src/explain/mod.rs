@@ -361,7 +361,7 @@ fn headers(code: &[Stmt]) -> Vec<&'static str> {
         Expr::L2 => found[0] = true,
         Expr::Arp(_) => found[1] = true,
         Expr::L3(_) => found[2] = true,
-        Expr::L4(_) => found[3] = true,
+        Expr::L4 { .. } => found[3] = true,
         _ => {}
     });
     let names = ["Ethernet and tags", "ARP", "IP", "transport"];

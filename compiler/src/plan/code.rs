@@ -415,7 +415,11 @@ pub enum Expr {
     Ct(CtPart),
     L2,
     L3(Value),
-    L4(Value),
+    /// The transport header, of IP in `l3`; its protocol where that is known.
+    L4 {
+        l3: Value,
+        proto: Option<u8>,
+    },
     Arp(Value),
     /// Fields of neighbour discovery, of an IPv6 header.
     Nd(Value),

@@ -175,7 +175,9 @@ impl Site<'_> {
     }
 
     pub(super) fn l4(&mut self) -> Value {
-        self.hold(Held::L4, |site| Expr::L4(site.l3()))
+        let read = Read { place: Place::field(Field::IpProto), view: View::Table };
+        let proto = self.facts.constant(&read).map(|proto| proto as u8);
+        self.hold(Held::L4, |site| Expr::L4 { l3: site.l3(), proto })
     }
 
     /// Where IP begins.
@@ -380,9 +382,10 @@ impl Site<'_> {
             let of = Expr::Value(self.l3()).with(Op::Shr, 32).with(Op::And, 0xff);
             there = there.with(Op::Ne, 0).op(Op::And, of.with(Op::Eq, u64::from(proto)));
         }
-        match there {
-            Expr::Const(_) => guard(there, Expr::Load { base, offset, bytes }),
-            cond => Expr::LoadIf { cond: Box::new(cond), base, offset, bytes },
+        // Where the protocol is known, the header is nearly always whole.
+        match self.facts.constant(&read) {
+            None if !matches!(there, Expr::Const(_)) => Expr::LoadIf { cond: Box::new(there), base, offset, bytes },
+            _ => guard(there, Expr::Load { base, offset, bytes }),
         }
     }
 

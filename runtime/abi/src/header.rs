@@ -348,6 +348,28 @@ pub fn l4(data: &[u8], l3: L3) -> L4 {
     L4(select_unpredictable(good, at as u64 | L4::ACTIONS | L4::MATCHES, 0))
 }
 
+/// [`l4`] where the protocol is TCP.
+#[inline(always)]
+pub fn l4_of_tcp(data: &[u8], l3: L3) -> L4 {
+    let at = l3.payload();
+    let size = l3.end().saturating_sub(at);
+    let header_len = (load8(data, at + 12) >> 4) as usize * 4;
+    if size >= 20 && header_len >= 20 && header_len <= size && l3.frag() == 0 {
+        return L4(at as u64 | L4::ACTIONS | L4::MATCHES);
+    }
+    l4_slow(data, l3)
+}
+
+/// [`l4`] where the protocol is UDP.
+#[inline(always)]
+pub fn l4_of_udp(data: &[u8], l3: L3) -> L4 {
+    let at = l3.payload();
+    if l3.end().saturating_sub(at) >= 8 && l3.frag() == 0 {
+        return L4(at as u64 | L4::ACTIONS | L4::MATCHES);
+    }
+    l4_slow(data, l3)
+}
+
 /// [`l4`] for other protocols and for fragments.
 #[cold]
 #[inline(never)]
@@ -488,6 +510,32 @@ mod tests {
         let mut later = good;
         later[7] = 1;
         assert_eq!((parse(&later).0.frag(), parse(&later).1), (3, L4::NONE));
+    }
+
+    #[test]
+    fn p20_quick_ways_to_the_transport_header_find_what_the_slow_one_does() {
+        for protocol in [1, 6, 17, 58, 132, 200] {
+            for (total, words, fragment) in (20..62).flat_map(|total| {
+                [0u8, 4, 5, 6, 10, 15].into_iter().flat_map(move |words| [0, 1, 0x20].map(|bits| (total, words, bits)))
+            }) {
+                let mut ip = vec![0x45, 0, 0, total, 0, 0, fragment & 0x20, fragment & 1, 64, protocol, 0, 0];
+                ip.extend([0; 8]);
+                ip.resize(usize::from(total), words << 4);
+                let frame = frame(IPV4, &ip);
+                let l3 = l3(&frame, l2(&frame, 1));
+                let slow = l4_slow(&frame, l3);
+                assert_eq!(l4(&frame, l3), slow, "protocol {protocol}, {total} bytes, {words} words, {fragment:#x}");
+                match protocol {
+                    proto::TCP => {
+                        assert_eq!(l4_of_tcp(&frame, l3), slow, "{total} bytes, {words} words, {fragment:#x}")
+                    }
+                    proto::UDP => assert_eq!(l4_of_udp(&frame, l3), slow, "{total} bytes, {fragment:#x}"),
+                    _ => {}
+                }
+            }
+        }
+        assert_eq!(load_if::<2>(true, &[1, 2, 3], 1), 0x203);
+        assert_eq!((load_if::<2>(true, &[1, 2, 3], 2), load_if::<2>(false, &[1, 2, 3], 0)), (0, 0));
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl Body<'_, '_> {
     }
 
     /// Finds the transport header.
-    pub(super) fn l4(&mut self, l3: Value) -> Clif {
+    pub(super) fn l4(&mut self, l3: Value, proto: Option<u8>) -> Clif {
         let ways = self.ways();
         let word = self.value(l3);
         let at = self.b.ins().band_imm_u(word, 0xffff);
@@ -91,28 +91,65 @@ impl Body<'_, '_> {
         // The protocol, and bits that a fragment has.
         let number = self.b.ins().ushr_imm_u(word, 32);
         let number = self.b.ins().band_imm_u(number, 0x3ff);
+        let parsed = match proto {
+            Some(proto @ (proto::TCP | proto::UDP)) => {
+                self.only_if_whole(proto, at, size, number, &ways);
+                parsed
+            }
+            _ => {
+                let good = self.tcp_or_udp_is_whole(at, size, number, &ways);
+                let none = self.b.ins().iconst(types::I64, L4::NONE.0 as i64);
+                self.b.ins().select(good, parsed, none)
+            }
+        };
+        self.b.ins().jump(ways.join, &[BlockArg::Value(parsed)]);
+        self.finish(cenv::offset::L4, l3, ways)
+    }
+
+    /// The slow way unless the packet is whole, and of the one protocol that it can be of.
+    fn only_if_whole(&mut self, proto: u8, at: Clif, size: Clif, number: Clif, ways: &Ways) {
+        let is = self.b.ins().icmp_imm_u(IntCC::Equal, number, i64::from(proto));
+        let least = if proto == proto::TCP { 20 } else { 8 };
+        let whole = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, size, least);
+        let both = self.b.ins().band(is, whole);
+        self.only_if(both, ways);
+        if proto == proto::TCP {
+            let frame = self.frame();
+            let header = self.b.ins().iadd(frame, at);
+            let header_len = self.header_len(header);
+            let beyond = self.b.ins().iadd_imm_s(header_len, -20);
+            let room = self.b.ins().iadd_imm_s(size, -20);
+            let fits = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, beyond, room);
+            self.only_if(fits, ways);
+        }
+    }
+
+    /// The slow way unless it is TCP or UDP. Which of both, and whether it is whole, no branch depends on: traffic mixes them.
+    fn tcp_or_udp_is_whole(&mut self, at: Clif, size: Clif, number: Clif, ways: &Ways) -> Clif {
         let is_tcp = self.b.ins().icmp_imm_u(IntCC::Equal, number, i64::from(proto::TCP));
         let is_udp = self.b.ins().icmp_imm_u(IntCC::Equal, number, i64::from(proto::UDP));
         let either = self.b.ins().bor(is_tcp, is_udp);
-        self.only_if(either, &ways);
-        // Which of both it is, and whether it is whole, no branch depends on. For UDP the second test reads and asks for 0.
+        self.only_if(either, ways);
         let [eight, twenty, zero] = [8, 20, 0].map(|number| self.b.ins().iconst(types::I64, number));
         let least = self.b.ins().select(is_tcp, twenty, eight);
-        let floor = self.b.ins().select(is_tcp, twenty, zero);
         let whole = self.b.ins().icmp(IntCC::SignedGreaterThanOrEqual, size, least);
+        // Of UDP this reads 0 and asks for 0.
+        let floor = self.b.ins().select(is_tcp, twenty, zero);
         let reads = self.b.ins().band(is_tcp, whole);
         let frame = self.frame();
         let header = self.b.ins().iadd(frame, at);
-        let words = self.or_zeros(reads, header, 12);
-        let words = self.b.ins().uload8(types::I64, UNALIGNED, words, imm(12));
-        let header_len = self.b.ins().ushr_imm_u(words, 2);
-        let header_len = self.b.ins().band_imm_u(header_len, 0x3c);
+        let header = self.or_zeros(reads, header, 12);
+        let header_len = self.header_len(header);
         let (beyond, room) = (self.b.ins().isub(header_len, floor), self.b.ins().isub(size, floor));
         let fits = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, beyond, room);
-        let good = self.b.ins().band(whole, fits);
-        let parsed = self.b.ins().select(good, parsed, zero);
-        self.b.ins().jump(ways.join, &[BlockArg::Value(parsed)]);
-        self.finish(cenv::offset::L4, l3, ways)
+        self.b.ins().band(whole, fits)
+    }
+
+    /// Bytes that a TCP header says it has.
+    fn header_len(&mut self, header: Clif) -> Clif {
+        let words = self.b.ins().uload8(types::I64, UNALIGNED, header, imm(12));
+        let bytes = self.b.ins().ushr_imm_u(words, 2);
+        self.b.ins().band_imm_u(bytes, 0x3c)
     }
 
     /// Parses Ethernet: in place unless there is a tag or no type.

@@ -1,6 +1,7 @@
 //! Statements and expressions of a plan as Rust.
 
 use pipec_abi::Emit;
+use pipec_abi::header::proto;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::Lifetime;
@@ -378,9 +379,14 @@ fn expr(e: &Expr) -> TokenStream {
             let l2 = name(*l2);
             quote!(header::l3(burst.bytes(i), L2(#l2)).0)
         }
-        Expr::L4(l3) => {
+        Expr::L4 { l3, proto } => {
             let l3 = name(*l3);
-            quote!(header::l4(burst.bytes(i), L3(#l3)).0)
+            let parser = match *proto {
+                Some(proto::TCP) => quote!(l4_of_tcp),
+                Some(proto::UDP) => quote!(l4_of_udp),
+                _ => quote!(l4),
+            };
+            quote!(header::#parser(burst.bytes(i), L3(#l3)).0)
         }
         Expr::Arp(l2) => {
             let l2 = name(*l2);
