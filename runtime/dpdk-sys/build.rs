@@ -25,7 +25,7 @@ const FUNCTIONS: &[&str] = &[
     "rte_mempool_(avail_count|in_use_count|free|lookup)",
     "rte_mempool_(create_empty|set_ops_byname|populate_virt|obj_iter|op_calc_mem_size_default)",
     "rte_mbuf_best_mempool_ops",
-    "rte_pktmbuf_(pool_create|pool_init|init|free_bulk|copy|clone)",
+    "rte_pktmbuf_(pool_create|pool_init|init|copy|clone)",
     "rte_socket_id",
     "rte_version",
 ];

@@ -105,7 +105,7 @@ impl Pool {
 /// Gives packets back to their pools.
 pub fn free(pkts: &[*mut rte_mbuf]) {
     // SAFETY: packets that came out of a ring belong to who took them.
-    unsafe { dpdk_sys::rte_pktmbuf_free_bulk(pkts.as_ptr().cast_mut(), pkts.len() as u32) };
+    unsafe { dpdk_sys::shim_pktmbuf_free_bulk(pkts.as_ptr().cast_mut(), pkts.len() as u32) };
 }
 
 /// Tells DPDK of this thread, which may then keep buffers for itself.

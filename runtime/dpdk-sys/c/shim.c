@@ -1,4 +1,4 @@
-/* See shim.h. Each function is one call of what it wraps. */
+/* See shim.h. Each function is one call of what it wraps, but for shim_pktmbuf_free_bulk. */
 #define _GNU_SOURCE
 #include "shim.h"
 
@@ -29,6 +29,25 @@ int shim_pktmbuf_alloc_bulk(struct rte_mempool *pool, struct rte_mbuf **pkts, un
 void shim_pktmbuf_free(struct rte_mbuf *pkt)
 {
 	rte_pktmbuf_free(pkt);
+}
+
+void shim_pktmbuf_free_bulk(struct rte_mbuf **pkts, unsigned int n)
+{
+	if (n == 0)
+		return;
+	struct rte_mempool *pool = pkts[0]->pool;
+	uint64_t odd = 0;
+	for (unsigned int i = 0; i < n; i++) {
+		const struct rte_mbuf *pkt = pkts[i];
+		odd |= (uintptr_t)pkt->pool ^ (uintptr_t)pool;
+		odd |= (uintptr_t)pkt->next;
+		odd |= pkt->ol_flags & (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL);
+		odd |= (rte_mbuf_refcnt_read(pkt) ^ 1) | (pkt->nb_segs ^ 1);
+	}
+	if (odd == 0)
+		rte_mempool_put_bulk(pool, (void *const *)pkts, n);
+	else
+		rte_pktmbuf_free_bulk(pkts, n);
 }
 
 void shim_pktmbuf_free_seg(struct rte_mbuf *seg)

@@ -18,6 +18,8 @@ struct rte_mbuf *shim_pktmbuf_alloc(struct rte_mempool *pool);
 /* 0, or negative with nothing taken. */
 int shim_pktmbuf_alloc_bulk(struct rte_mempool *pool, struct rte_mbuf **pkts, unsigned int n);
 void shim_pktmbuf_free(struct rte_mbuf *pkt);
+/* rte_pktmbuf_free_bulk, quicker where all are plain: of one pool, one segment each, held once. */
+void shim_pktmbuf_free_bulk(struct rte_mbuf **pkts, unsigned int n);
 /* One segment, whatever follows it. */
 void shim_pktmbuf_free_seg(struct rte_mbuf *seg);
 /* Adds `by` to the reference count of every segment. */

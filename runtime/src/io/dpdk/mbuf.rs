@@ -298,7 +298,7 @@ impl Mbuf {
         let first = pkts.as_ptr().cast_mut().cast::<*mut rte_mbuf>();
         // SAFETY: the caller gives its references away (the rule of `Mbuf`); the array is only read; an `Mbuf` is laid out as a
         // pointer.
-        unsafe { dpdk_sys::rte_pktmbuf_free_bulk(first, pkts.len() as u32) };
+        unsafe { dpdk_sys::shim_pktmbuf_free_bulk(first, pkts.len() as u32) };
     }
 
     /// The next segment, or none.
