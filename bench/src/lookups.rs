@@ -18,6 +18,9 @@ mod targets;
 /// How long a set may take: one of DPDK's structures takes minutes to be built.
 const PATIENCE: Duration = Duration::from_secs(600);
 
+/// Of a set with an order: keys enough for heavy hitters to be noticed, which must not all lie in the caches.
+const ORDERED: [&str; 6] = ["--kinds", "bit-vector", "--trace", "262144", "--lookups", "4000000"];
+
 /// What was measured of a set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Set {
@@ -58,12 +61,22 @@ impl Row {
 impl Set {
     /// How many entries it has.
     pub fn entries(&self) -> u64 {
-        self.set.rsplit_once('-').and_then(|(_, n)| n.parse().ok()).unwrap_or(0)
+        let plain = self.set.split('@').next().unwrap_or_default();
+        plain.rsplit_once('-').and_then(|(_, n)| n.parse().ok()).unwrap_or(0)
     }
 
     /// Our fastest structure.
     pub fn ours(&self) -> Option<&Row> {
         self.rows.iter().filter(|row| !row.is_dpdk()).min_by(|a, b| a.ns.total_cmp(&b.ns))
+    }
+
+    /// Our fastest structure with heavy hitters in front, as a ratio to the same without.
+    pub fn hot(&self) -> Option<f64> {
+        let times = |row: &Row| {
+            let plain = self.rows.iter().find(|plain| row.structure.strip_suffix(", hot") == Some(&plain.structure))?;
+            Some(row.ns / plain.ns)
+        };
+        self.rows.iter().find_map(times)
     }
 
     /// DPDK's structure that ratios are of: the first, where it was built.
@@ -79,6 +92,9 @@ impl Set {
 pub fn measure(artifacts: &Artifacts, set: &str, rounds: u32, stop: &Stop) -> Result<Set, Error> {
     let mut command = Command::new(&artifacts.lookups);
     command.args([set, "--json", "--rounds", &rounds.to_string()]);
+    if set.contains('@') {
+        command.args(ORDERED);
+    }
     let text = Process::start("lookups", &mut command, &artifacts.folder, stop)?.patiently(PATIENCE).finish()?;
     let line = text.lines().find(|line| line.starts_with('{')).unwrap_or_default();
     serde_json::from_str(line)
@@ -116,6 +132,9 @@ mod tests {
             worst: None,
             differ: 0,
         };
+        let rows = vec![row("Hash", 4.0), row("BitVector", 10.0), row("BitVector, hot", 8.0)];
+        let set = Set { set: "acl-1000@zipf".into(), rows };
+        assert_eq!((set.entries(), set.hot()), (1000, Some(0.8)));
         let rows = vec![row("rte_lpm", 4.0), row("rte_fib", 3.0), row("Lpm", 9.0), row("TupleSpace", 20.0)];
         let set = Set { set: "lpm-1000".into(), rows };
         assert_eq!((set.ours().unwrap().ns, set.peer().unwrap().ns, set.entries()), (9.0, 4.0, 1000));

@@ -23,8 +23,8 @@ pub type Handle = *mut c_void;
 pub trait Buffers {
     /// A copy of packet `i` of the burst as it is now, or nothing when no buffer is free.
     fn copy(&mut self, burst: &Burst, i: usize) -> Option<Handle>;
-    /// Another holder of the same bytes, which nobody writes any more.
-    fn share(&mut self, pkt: Handle) -> Option<Handle>;
+    /// So many more holders of the same bytes, which nobody writes any more.
+    fn share(&mut self, pkt: Handle, more: u16);
     /// Gives up one hold of a packet.
     fn free(&mut self, pkt: Handle);
     /// Length of the frame in bytes.
@@ -81,6 +81,20 @@ pub(crate) fn ones(mut set: u32) -> impl Iterator<Item = usize> {
 const TOGETHER: u32 = 6;
 /// Verdicts of a burst that are looked for, at the most.
 const KINDS: usize = 3;
+/// The packets of each verdict that many have, a bit for each, and all others.
+#[inline(always)]
+fn by_verdict(burst: &Burst) -> ([Option<(Verdict, u32)>; KINDS], u32) {
+    let (mut left, mut unseen) = (burst.all(), burst.all());
+    let many = std::array::from_fn(|_| {
+        let verdict = burst.verdict(ones(unseen).next()?);
+        let which = burst.with_verdict(verdict);
+        unseen &= !which;
+        let is_many = which.count_ones() >= TOGETHER && verdict != Verdict::LISTED;
+        is_many.then(|| left &= !which).map(|()| (verdict, which))
+    });
+    (many, left)
+}
+
 /// Outputs of one burst at the most; beyond it packets fail under [`DropReason::Outputs`].
 const MAX_OUTPUTS: usize = 8192;
 /// Bytes of a frame, at the most: lengths of IP and offsets of headers have 16 bits.
@@ -101,6 +115,18 @@ struct Out {
     reason: u8,
 }
 
+/// A packet's outputs: the first and the last, and how many of them are the packet itself.
+#[derive(Clone, Copy)]
+struct List {
+    head: u16,
+    tail: u16,
+    shares: u16,
+}
+
+impl List {
+    const EMPTY: List = List { head: END, tail: END, shares: 0 };
+}
+
 /// The `Env` of a worker.
 pub struct WorkerEnv<B: Buffers> {
     /// Where packets live.
@@ -111,8 +137,8 @@ pub struct WorkerEnv<B: Buffers> {
     /// Program ports that `flood` and `normal` send to.
     flood: Vec<u16>,
     outs: Vec<Out>,
-    /// First and last output of each packet.
-    lists: [(u16, u16); BURST],
+    /// The outputs of each packet.
+    lists: [List; BURST],
     /// Frames that `save` remembered; kept for the next.
     saved: Vec<Vec<u8>>,
     saves: usize,
@@ -135,7 +161,7 @@ impl<B: Buffers> WorkerEnv<B> {
             tables,
             flood,
             outs: Vec::with_capacity(MAX_OUTPUTS),
-            lists: [(END, END); BURST],
+            lists: [List::EMPTY; BURST],
             saved: Vec::new(),
             saves: 0,
             lost: Vec::with_capacity(MAX_OUTPUTS),
@@ -185,22 +211,13 @@ impl<B: Buffers> WorkerEnv<B> {
     /// by one. Packets that go out of one port stay in order.
     #[inline(never)]
     fn commit_each<S: Sink<B>>(&mut self, burst: &Burst, sink: &mut S) {
-        let mut left = burst.all();
-        let mut unseen = if self.outs.is_empty() { left } else { 0 };
-        for _ in 0..KINDS {
-            let Some(first) = ones(unseen).next() else { break };
-            let verdict = burst.verdict(first);
-            let which = burst.with_verdict(verdict);
-            unseen &= !which;
-            if which.count_ones() < TOGETHER {
-                continue;
-            }
+        let (many, left) = if self.outs.is_empty() { by_verdict(burst) } else { ([None; KINDS], burst.all()) };
+        for (verdict, which) in many.into_iter().flatten() {
             match (verdict.port(), verdict.reason()) {
                 (Some(port), _) => sink.send_some(&mut self.buffers, port, burst, which),
                 (None, Some(reason)) => sink.drop_some(&mut self.buffers, burst, which, reason),
-                (None, None) => continue,
+                (None, None) => {} // that there are no lists was asked for
             }
-            left &= !which;
         }
         for i in ones(left) {
             self.commit_one(burst, i, sink);
@@ -229,17 +246,15 @@ impl<B: Buffers> WorkerEnv<B> {
     }
 
     /// Commits a packet with several outputs: the last that shares it gets the packet itself.
-    #[cold]
+    #[inline(never)]
     fn commit_list<S: Sink<B>>(&mut self, i: usize, pkt: Handle, in_port: u16, len: u32, sink: &mut S) {
-        let mut shares = 0;
-        let mut at = self.lists[i].0;
-        while at != END {
-            let out = self.outs[usize::from(at)];
-            shares += usize::from(out.copy.is_null());
-            at = out.next;
+        let List { head: mut at, mut shares, .. } = std::mem::replace(&mut self.lists[i], List::EMPTY);
+        match shares {
+            0 => self.buffers.free(pkt),
+            1 => {}
+            // All at once: while nobody else holds the packet, its count need not be changed atomically.
+            shares => self.buffers.share(pkt, shares - 1),
         }
-        let moved = shares > 0;
-        let mut at = self.lists[i].0;
         while at != END {
             let out = self.outs[usize::from(at)];
             if !out.copy.is_null() {
@@ -250,18 +265,10 @@ impl<B: Buffers> WorkerEnv<B> {
                 }
             } else {
                 shares -= 1;
-                let held = if shares == 0 { Some(pkt) } else { self.buffers.share(pkt) };
-                match held {
-                    Some(held) => sink.send(&mut self.buffers, out.port, held, len, shares > 0),
-                    None => sink.lost(out.port, DropReason::NoMbuf),
-                }
+                sink.send(&mut self.buffers, out.port, pkt, len, shares > 0);
             }
             at = out.next;
         }
-        if !moved {
-            self.buffers.free(pkt);
-        }
-        self.lists[i] = (END, END);
     }
 
     /// Adds an output to packet `i`'s list; `copy` is null for the packet itself.
@@ -271,7 +278,8 @@ impl<B: Buffers> WorkerEnv<B> {
         }
         let at = self.outs.len() as u16;
         self.outs.push(Out { copy, port, next: END, reason: 0 });
-        let (head, tail) = &mut self.lists[i];
+        let List { head, tail, shares } = &mut self.lists[i];
+        *shares += u16::from(copy.is_null());
         match self.outs.get_mut(usize::from(*tail)) {
             Some(last) if *tail != END => last.next = at,
             _ => *head = at,
@@ -354,7 +362,7 @@ impl<B: Buffers> WorkerEnv<B> {
     /// Discards the outputs of packet `i` and drops it.
     #[cold]
     fn discard(&mut self, burst: &mut Burst, i: usize, reason: DropReason) {
-        let mut at = self.lists[i].0;
+        let mut at = std::mem::replace(&mut self.lists[i], List::EMPTY).head;
         while at != END {
             let out = self.outs[usize::from(at)];
             if !out.copy.is_null() {
@@ -362,7 +370,6 @@ impl<B: Buffers> WorkerEnv<B> {
             }
             at = out.next;
         }
-        self.lists[i] = (END, END);
         burst.set_verdict(i, Verdict::drop(reason));
     }
 }
@@ -489,5 +496,41 @@ impl<B: Buffers> Env for WorkerEnv<B> {
 
     fn learn(&mut self, _ctx: &mut Ctx, burst: &Burst, _i: usize, table: u16, key: &[u64], action: u16, args: &[u64]) {
         self.tables.learn(burst.now_ns(), table, key, action, args);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_packet_of_a_burst_is_committed_once() {
+        let mut frame = [0u8; 60];
+        let mut seed = 1u32;
+        for round in 0..2000 {
+            let mut burst = Burst::new();
+            burst.begin(0);
+            for i in 0..round % (BURST + 1) {
+                // SAFETY: the frame outlives the burst, and nobody reads it.
+                unsafe { burst.push(core::ptr::null_mut(), frame.as_mut_ptr(), 60, 0) };
+                seed = seed.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+                let verdict = match seed >> 28 {
+                    0 => Verdict::LISTED,
+                    1..4 => Verdict::drop(DropReason::Ttl),
+                    4..9 => Verdict::drop(DropReason::Policy),
+                    port => Verdict::send(port as u16 / (1 + round as u16 % 9)),
+                };
+                burst.set_verdict(i, verdict);
+            }
+            let (many, left) = by_verdict(&burst);
+            let mut seen = left;
+            for (verdict, which) in many.into_iter().flatten() {
+                assert_eq!(seen & which, 0, "a packet twice");
+                assert!(ones(which).all(|i| burst.verdict(i) == verdict) && verdict != Verdict::LISTED);
+                assert!(ones(left).all(|i| burst.verdict(i) != verdict), "packets of a port stay in order");
+                seen |= which;
+            }
+            assert_eq!(seen, burst.all());
+        }
     }
 }

@@ -74,9 +74,8 @@ impl Buffers for Heap {
     fn copy(&mut self, burst: &Burst, i: usize) -> Option<Handle> {
         Some(self.make(burst.bytes(i)))
     }
-    fn share(&mut self, pkt: Handle) -> Option<Handle> {
-        self.get_mut(pkt).holders += 1;
-        Some(pkt)
+    fn share(&mut self, pkt: Handle, more: u16) {
+        self.get_mut(pkt).holders += usize::from(more);
     }
     fn free(&mut self, pkt: Handle) {
         let packet = self.get_mut(pkt);

@@ -142,9 +142,11 @@ fn packets_of_an_env(pool: &Pool) {
     let mut buffers = Mbufs::new(pool.clone());
     let bytes: Vec<u8> = (0..64).collect();
     let packet = pool.packet(&bytes).unwrap().opaque();
-    let other = buffers.share(packet).unwrap();
-    assert!(!Mbuf::from_opaque(other).is_unique());
-    buffers.free(other);
+    buffers.share(packet, 2);
+    buffers.free(packet);
+    assert!(!Mbuf::from_opaque(packet).is_unique());
+    buffers.free(packet);
+    assert!(Mbuf::from_opaque(packet).is_unique());
     assert_eq!(buffers.frame_len(packet), 64);
     // Headers are put in front and taken off; what was there is there again.
     let data = buffers.prepend(packet, 50).unwrap();

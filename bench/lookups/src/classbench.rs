@@ -263,15 +263,74 @@ pub enum Order {
     Uniform,
     /// A few often and most seldom, by Pareto's law with the shape 1, and packets in trains.
     Pareto,
+    /// Of some thousand flows the second is met half as often as the first, the third a third as often, and so on (Zipf's law):
+    /// the same keys come again and again.
+    Zipf,
+    /// Nine of ten packets are of four flows, the others are all alike.
+    Elephants,
+}
+
+impl Order {
+    /// The order with this name.
+    pub fn by_name(name: &str) -> Option<Order> {
+        match name {
+            "uniform" => Some(Order::Uniform),
+            "pareto" => Some(Order::Pareto),
+            "zipf" => Some(Order::Zipf),
+            "elephants" => Some(Order::Elephants),
+            _ => None,
+        }
+    }
+}
+
+/// Flows that are met by Zipf's law.
+const FLOWS: usize = 4096;
+
+/// Of so many packets this many are of a few flows.
+const ELEPHANTS: (u64, u64, usize) = (10, 9, 4);
+
+fn elephants(rules: &[Rule], n: usize, numbers: &mut Numbers) -> Vec<u64> {
+    let (of, heavy, flows) = ELEPHANTS;
+    let any = |numbers: &mut Numbers| rules[numbers.below(rules.len() as u64) as usize].key(numbers);
+    let flows: Vec<[u64; 2]> = (0..flows).map(|_| any(numbers)).collect();
+    let mut keys = Vec::with_capacity(2 * n);
+    for _ in 0..n {
+        let is_heavy = numbers.below(of) < heavy;
+        keys.extend(if is_heavy { flows[numbers.below(flows.len() as u64) as usize] } else { any(numbers) });
+    }
+    keys
+}
+
+fn zipf(rules: &[Rule], n: usize, numbers: &mut Numbers) -> Vec<u64> {
+    let flows: Vec<[u64; 2]> =
+        (0..FLOWS).map(|_| rules[numbers.below(rules.len() as u64) as usize].key(numbers)).collect();
+    let mut sum = 0.0;
+    let up_to: Vec<f64> = (1..=FLOWS)
+        .map(|rank| {
+            sum += 1.0 / rank as f64;
+            sum
+        })
+        .collect();
+    let mut keys = Vec::with_capacity(2 * n);
+    for _ in 0..n {
+        let at = numbers.below(1 << 32) as f64 / (1u64 << 32) as f64 * sum;
+        keys.extend(flows[up_to.partition_point(|up_to| *up_to <= at).min(FLOWS - 1)]);
+    }
+    keys
 }
 
 /// Keys that match rules chosen in this order.
 pub fn trace(rules: &[Rule], n: usize, order: Order, seed: u64) -> Vec<u64> {
     let mut numbers = Numbers(seed | 1);
+    match order {
+        Order::Zipf => return zipf(rules, n, &mut numbers),
+        Order::Elephants => return elephants(rules, n, &mut numbers),
+        Order::Uniform | Order::Pareto => {}
+    }
     let mut keys = Vec::with_capacity(2 * n);
     while keys.len() < 2 * n {
         let (at, train) = match order {
-            Order::Uniform => (numbers.below(rules.len() as u64) as usize, 1),
+            Order::Uniform | Order::Zipf | Order::Elephants => (numbers.below(rules.len() as u64) as usize, 1),
             Order::Pareto => {
                 // Places of rules by how often they are met are scattered over the set.
                 let share = (1 + numbers.below(1 << 20)) as f64 / f64::from(1 << 20);
@@ -304,7 +363,7 @@ mod tests {
                 let key = rule.key(&mut numbers);
                 assert!(rule.entry(0).holds(&key), "{rule:?} {key:x?}");
             }
-            for order in [Order::Uniform, Order::Pareto] {
+            for order in [Order::Uniform, Order::Pareto, Order::Zipf, Order::Elephants] {
                 let entries: Vec<Entry> = rules.iter().map(|rule| rule.entry(0)).collect();
                 let trace = trace(&rules, 300, order, 7);
                 assert_eq!(trace.len(), 600);

@@ -1,4 +1,4 @@
-//! `pipec-bench-lookups [SET]... [--kinds bit-vector,tuple-space] [--order uniform|pareto] [--trace KEYS] [--rounds N] [--seed N] [--json]`
+//! `pipec-bench-lookups [SET]... [--kinds bit-vector,tuple-space] [--order uniform|pareto|zipf|elephants] [--trace KEYS] [--rounds N] [--seed N] [--json]`
 //!
 //! Prints a table a set, or with `--json` a line a set: nanoseconds and cycles of the time-stamp counter a key, as a ratio to
 //! DPDK's first structure, memory, times to build and to change one entry, and the bound of probes. Without sets, those of the
@@ -124,9 +124,10 @@ fn options() -> Result<Options, String> {
         match arg.as_str() {
             "--kinds" if value == "none" => options.kinds = Some(vec![]),
             "--kinds" => options.kinds = Some(value.split(',').map(kind).collect::<Result<_, _>>()?),
-            "--order" if value == "uniform" => options.order = Order::Uniform,
-            "--order" if value == "pareto" => options.order = Order::Pareto,
-            "--order" => return Err(format!("--order is uniform or pareto, not `{value}`")),
+            "--order" => {
+                options.order = Order::by_name(&value)
+                    .ok_or_else(|| format!("--order is uniform, pareto, zipf or elephants, not `{value}`"))?;
+            }
             "--trace" => options.trace = number()?.max(BURST) / BURST * BURST,
             "--rounds" => options.plan.rounds = number()?.max(1),
             "--lookups" => options.plan.lookups = number()?,

@@ -2,9 +2,10 @@
 //! the median of the rounds counts, so that what else the machine does meets all alike.
 
 use std::hint::black_box;
+use std::rc::Rc;
 use std::time::Instant;
 
-use pipec_abi::table::{BURST, Kind, MISS, Table};
+use pipec_abi::table::{BURST, Hot, Kind, MISS, Table, encode};
 
 use crate::sets::Set;
 
@@ -25,6 +26,9 @@ pub struct Row {
     /// Keys for which it found another entry than the first structure did.
     pub differ: usize,
 }
+
+/// Of the hashes of tables.
+const SEED: u64 = 0x5eed_5eed_5eed;
 
 /// How to measure.
 #[derive(Clone, Copy)]
@@ -51,7 +55,11 @@ pub fn measure(set: &Set, kinds: &[Kind], plan: Plan, #[cfg(peers)] dpdk: Option
     if let Some(dpdk) = dpdk {
         contenders.extend(crate::peers::names(&set.peers).iter().filter_map(|name| peer(dpdk, name, set)));
     }
-    contenders.extend(kinds.iter().map(|kind| ours(set, *kind)));
+    for kind in kinds {
+        let (plain, table) = ours(set, *kind);
+        contenders.push(plain);
+        contenders.extend(hot(set, *kind, table));
+    }
     let n = set.keys.len() / set.width;
     let passes = plan.lookups.div_ceil(n).max(1);
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); contenders.len()];
@@ -80,12 +88,30 @@ pub fn measure(set: &Set, kinds: &[Kind], plan: Plan, #[cfg(peers)] dpdk: Option
     contenders.into_iter().zip(times).map(with_times).collect()
 }
 
-fn ours(set: &Set, kind: Kind) -> Contender<'_> {
+fn ours(set: &Set, kind: Kind) -> (Contender<'_>, Rc<Table>) {
     let start = Instant::now();
-    let table = Table::new(kind as u64, set.width, &set.entries, 0x5eed_5eed_5eed);
+    let table = Rc::new(Table::new(kind as u64, set.width, &set.entries, SEED));
     let build_ms = start.elapsed().as_secs_f64() * 1e3;
+    let lookup = |table: &Table, keys: &[u64], found: &mut [u64]| table.lookup_burst(keys, found);
+    (contender(set, format!("{kind:?}"), table.clone(), build_ms, lookup), table)
+}
+
+/// The same table with heavy hitters in front, where look-ups are dear.
+fn hot(set: &Set, kind: Kind, table: Rc<Table>) -> Option<Contender<'_>> {
+    let mut hot = Hot::of(&encode(kind, set.width, &set.entries))?;
+    let name = format!("{kind:?}, hot");
+    Some(contender(set, name, table, 0.0, move |table, keys, found| hot.lookup_burst(table, keys, found)))
+}
+
+fn contender<'a>(
+    set: &'a Set,
+    name: String,
+    table: Rc<Table>,
+    build_ms: f64,
+    mut lookup: impl FnMut(&Table, &[u64], &mut [u64]) + 'a,
+) -> Contender<'a> {
     let row = Row {
-        name: format!("{kind:?}"),
+        name,
         ns: (0.0, 0.0),
         memory: table.memory() as u64,
         build_ms,
@@ -96,7 +122,7 @@ fn ours(set: &Set, kind: Kind) -> Contender<'_> {
     let run = move |out: &mut [u32]| {
         let mut found = [0; BURST];
         for (keys, out) in set.keys.chunks_exact(BURST * set.width).zip(out.chunks_exact_mut(BURST)) {
-            table.lookup_burst(keys, &mut found);
+            lookup(&table, keys, &mut found);
             for (out, found) in out.iter_mut().zip(&found) {
                 *out = if *found == MISS { 0 } else { *found as u32 + 1 };
             }

@@ -36,10 +36,15 @@ pub struct Set {
 pub fn set(name: &str, trace: usize, order: Order, seed: u64) -> Result<Set, String> {
     let wrong = || {
         format!(
-            "no set `{name}`; sets are acl-N, fw-N, ipc-N, hash8-N, hash16-N, lpm-N and lpm6-N, N being how many entries"
+            "no set `{name}`; sets are acl-N, fw-N, ipc-N, hash8-N, hash16-N, lpm-N and lpm6-N, N being how many entries; \
+             behind acl-N, fw-N and ipc-N may stand @uniform, @pareto, @zipf or @elephants"
         )
     };
-    let (kind, n) = name.split_once('-').ok_or_else(wrong)?;
+    let (plain, order) = match name.split_once('@') {
+        Some((plain, order)) => (plain, Order::by_name(order).ok_or_else(wrong)?),
+        None => (name, order),
+    };
+    let (kind, n) = plain.split_once('-').ok_or_else(wrong)?;
     let n: usize = n.parse().ok().filter(|n| (1..=4_000_000).contains(n)).ok_or_else(wrong)?;
     let mut numbers = Numbers(seed ^ 0xbeef);
     match kind {

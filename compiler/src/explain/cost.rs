@@ -297,7 +297,7 @@ pub fn expr(expr_: &Expr) -> u64 {
     match expr_ {
         Expr::Const(_) | Expr::Value(_) => 0,
         Expr::L2 => PARSE_L2,
-        Expr::L3(_) => PARSE_L3,
+        Expr::L3 { .. } => PARSE_L3,
         Expr::L4 { .. } => PARSE_L4,
         Expr::Arp(_) => PARSE_ARP,
         Expr::Op(_, left, right) => OP + expr(left) + expr(right),

@@ -360,7 +360,7 @@ fn headers(code: &[Stmt]) -> Vec<&'static str> {
     visit::each_in(code, &mut |expr| match expr {
         Expr::L2 => found[0] = true,
         Expr::Arp(_) => found[1] = true,
-        Expr::L3(_) => found[2] = true,
+        Expr::L3 { .. } => found[2] = true,
         Expr::L4 { .. } => found[3] = true,
         _ => {}
     });

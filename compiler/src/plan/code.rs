@@ -2,7 +2,7 @@
 //! statement by statement; every decision has been taken.
 //!
 //! ```text
-//! plan      := prefix stage* point* function* prepare* ct_point* meta
+//! plan      := prefix plain? stage* point* function* prepare* ct_point* meta
 //! body      := stmt*                                       runs for one packet; falling off its end is `return 0`
 //! stage     := table body                                  the look-up of all packets that gather, then the body for each
 //! stmt      := gather(stage, expr…, v…) | v = lookup(table, expr…) | switch v { stmt* … } | count n + v
@@ -53,6 +53,8 @@ pub struct Label(pub u32);
 pub struct Plan {
     /// Runs for every packet of a burst first.
     pub prefix: Vec<Stmt>,
+    /// The same for frames that are `pipec_abi::header::is_plain_ipv4`, if that makes a difference.
+    pub plain: Option<Vec<Stmt>>,
     /// Look-ups for the whole burst, behind the prefix, in order.
     pub stages: Vec<Stage>,
     /// Constants that rules with the same actions differ in.
@@ -414,11 +416,16 @@ pub enum Expr {
     Var(u16),
     Ct(CtPart),
     L2,
-    L3(Value),
+    /// IP behind Ethernet. `plain`: the frame is `pipec_abi::header::is_plain_ipv4`.
+    L3 {
+        l2: Value,
+        plain: bool,
+    },
     /// The transport header, of IP in `l3`; its protocol where that is known.
     L4 {
         l3: Value,
         proto: Option<u8>,
+        plain: bool,
     },
     Arp(Value),
     /// Fields of neighbour discovery, of an IPv6 header.

@@ -14,6 +14,7 @@
 //! | [`merge`] | which rules are one entry with ranges of ports |
 //! | [`matching`] | whether a table is a tree of tests, a chain, or a look-up in data ([`lookup`]) |
 //! | [`alike`] | which rules are one piece of code, with their constants as data |
+//! | [`plain`] | what the prefix knows of frames with the common stack of headers |
 //! | [`dead`] | which writes of variables nobody sees |
 //! | [`report`] | nothing: it keeps what was decided, and why |
 //! | [`lower`] | prefix, points and functions; the order of tests; copies or shares of outputs |
@@ -30,6 +31,7 @@ mod lower;
 mod matching;
 mod merge;
 mod numbers;
+mod plain;
 mod predict;
 mod product;
 pub mod report;

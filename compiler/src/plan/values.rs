@@ -171,13 +171,13 @@ impl Site<'_> {
     }
 
     pub(super) fn l3(&mut self) -> Value {
-        self.hold(Held::L3, |site| Expr::L3(site.l2()))
+        self.hold(Held::L3, |site| Expr::L3 { l2: site.l2(), plain: false })
     }
 
     pub(super) fn l4(&mut self) -> Value {
         let read = Read { place: Place::field(Field::IpProto), view: View::Table };
         let proto = self.facts.constant(&read).map(|proto| proto as u8);
-        self.hold(Held::L4, |site| Expr::L4 { l3: site.l3(), proto })
+        self.hold(Held::L4, |site| Expr::L4 { l3: site.l3(), proto, plain: false })
     }
 
     /// Where IP begins.

@@ -112,7 +112,11 @@ fn defined(stmt: &Stmt) -> Option<Value> {
 /// The values that an expression uses.
 fn used(expr: &Expr, uses: &mut BTreeSet<Value>) {
     each(expr, &mut |expr| match expr {
-        Expr::Value(value) | Expr::L3(value) | Expr::L4 { l3: value, .. } | Expr::Arp(value) | Expr::Nd(value) => {
+        Expr::Value(value)
+        | Expr::L3 { l2: value, .. }
+        | Expr::L4 { l3: value, .. }
+        | Expr::Arp(value)
+        | Expr::Nd(value) => {
             uses.insert(*value);
         }
         Expr::Load { base: Base::At(value), .. }

@@ -201,6 +201,31 @@ pub fn store<const N: usize>(data: &mut [u8], at: usize, value: u64) {
     }
 }
 
+/// Bytes of headers that a frame has at the least that is [`is_plain_ipv4`].
+pub const PLAIN_IPV4: usize = 34;
+/// What [`l2`] is for such a frame.
+pub const PLAIN_L2: L2 = L2::new(IPV4, 14, 0);
+/// What [`l3`] is for such a frame, but for the end of the payload and the protocol.
+pub const PLAIN_L3: L3 = L3(PLAIN_IPV4 as u64 | L3::ADDRESSES | L3::REST);
+
+/// Whether it is an untagged frame of IPv4 without options that is whole and no fragment: what most frames are.
+#[inline(always)]
+pub fn is_plain_ipv4(data: &[u8]) -> bool {
+    let Some(header) = data.first_chunk::<PLAIN_IPV4>() else { return false };
+    let total_len = usize::from(u16::from_be_bytes([header[16], header[17]]));
+    // Ethernet type, version and length of the header in one load.
+    let start = u32::from_be_bytes([header[12], header[13], header[14], header[15]]) >> 8;
+    start == u32::from(IPV4) << 8 | 0x45
+        && (u16::from_be_bytes([header[20], header[21]]) & 0x3fff == 0)
+            & (total_len.wrapping_sub(20) <= data.len() - PLAIN_IPV4)
+}
+
+/// [`l3`] for a frame that is [`is_plain_ipv4`].
+#[inline(always)]
+pub fn plain_l3(data: &[u8]) -> L3 {
+    L3(PLAIN_L3.0 | (load16(data, 16) + 14) << 16 | load8(data, 23) << 32)
+}
+
 /// Parses Ethernet and at most `vlan_limit` tags (P1–P6). The frame has 14 bytes or more.
 #[inline(always)]
 pub fn l2(data: &[u8], vlan_limit: u32) -> L2 {

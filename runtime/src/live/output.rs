@@ -272,3 +272,35 @@ impl Sink<Mbufs> for Output {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wanted_of_a_burst_is_gathered_in_order() {
+        let mut frames = [[0u8; 128]; BURST];
+        let mut burst = Burst::new();
+        burst.begin(0);
+        for (i, frame) in frames.iter_mut().enumerate() {
+            let pkt = core::ptr::without_provenance_mut(64 * (i + 1));
+            // SAFETY: the frames outlive the burst, and nobody reads them.
+            unsafe { burst.push(pkt, frame.as_mut_ptr(), 60 + i as u32, 0) };
+        }
+        for which in [0, 1, 1 << 31, 0xf0f0_3c01, u32::MAX] {
+            for before in [0, 5, BURST - which.count_ones() as usize] {
+                let n = before + which.count_ones() as usize;
+                if n > BURST {
+                    continue;
+                }
+                let mut pkts = [Mbuf::NULL; BURST + 1];
+                let (found, bytes) = gather(&mut pkts, before, &burst, which);
+                let wanted: Vec<usize> = crate::env::ones(which).collect();
+                assert_eq!((found, bytes), (n, wanted.iter().map(|i| 60 + *i as u64).sum()));
+                assert!(pkts[..before].iter().all(|pkt| pkt.is_null()), "what waits is left alone");
+                let handles = pkts[before..n].iter().map(|pkt| pkt.opaque().addr());
+                assert!(handles.eq(wanted.iter().map(|i| 64 * (i + 1))));
+            }
+        }
+    }
+}

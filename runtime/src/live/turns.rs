@@ -22,22 +22,29 @@ pub struct Turns {
     hand: usize,
     /// What is polled now, and up to where.
     at: usize,
-    /// Quiet ones that are still to be polled in this round.
+    /// Quiet ones that are still to be polled in this round, and what is due of one more, in [`QUIET_TURNS`]ths.
     left: usize,
+    due: usize,
 }
 
 impl Turns {
     /// Of so many queues, all of them busy.
     pub fn new(queues: usize) -> Turns {
         let order = (0..queues as u32).map(|place| (place, 0)).collect();
-        Turns { order, busy: queues, hand: 0, at: 0, left: 0 }
+        Turns { order, busy: queues, hand: 0, at: 0, left: 0, due: 0 }
     }
 
     /// A round begins.
     #[inline(always)]
     pub fn begin(&mut self) {
         self.at = usize::MAX;
-        self.left = (self.order.len() - self.busy).div_ceil(QUIET_TURNS);
+        let quiet = self.order.len() - self.busy;
+        self.due += quiet;
+        self.left = self.due / QUIET_TURNS;
+        self.due %= QUIET_TURNS;
+        if self.busy == 0 {
+            self.left = quiet.div_ceil(QUIET_TURNS); // there is nothing else to do
+        }
     }
 
     /// The place of the queue to poll next.

@@ -52,7 +52,16 @@ pub fn build(b: &mut FunctionBuilder<'_>, shared: &Shared<'_>) {
         b.def_var(*stage, none);
     }
     let notes = Notes { sets: &sets, waiting: &waiting };
-    each_packet(b, args, |b, i, next| body(b, shared, args, i, notes, next, &shared.plan.prefix));
+    each_packet(b, args, |b, i, next| {
+        if let Some(stmts) = &shared.plan.plain {
+            let (plain, other) = (b.create_block(), b.create_block());
+            Body::new(b, shared, args.ctx, args.burst, i, notes, Return::Next(next)).branch_plain(plain, other);
+            b.switch_to_block(plain);
+            body(b, shared, args, i, notes, next, stmts);
+            b.switch_to_block(other);
+        }
+        body(b, shared, args, i, notes, next, &shared.plan.prefix);
+    });
     for k in 0..waiting.len() {
         stage(b, shared, args, k, notes);
     }

@@ -33,8 +33,9 @@ impl Body<'_, '_> {
             }
             Expr::Ct(part) => self.ct_part(*part),
             Expr::L2 => self.l2(),
-            Expr::L3(l2) => self.l3(*l2),
-            Expr::L4 { l3, proto } => self.l4(*l3, *proto),
+            Expr::L3 { plain: true, .. } => self.plain_l3(),
+            Expr::L3 { l2, .. } => self.l3(*l2),
+            Expr::L4 { l3, proto, plain } => self.l4(*l3, *proto, *plain),
             Expr::Arp(l2) => self.parse(cenv::offset::ARP, *l2),
             Expr::Nd(l3) => self.parse(cenv::offset::ND, *l3),
             Expr::Op(op, a, b) => {

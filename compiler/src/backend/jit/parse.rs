@@ -4,7 +4,7 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Value as Clif, types};
 use pipec_abi::cenv;
-use pipec_abi::header::{IPV4, L3, L4, proto};
+use pipec_abi::header::{IPV4, L3, L4, PLAIN_IPV4, PLAIN_L2, PLAIN_L3, proto};
 
 use super::body::{Body, UNALIGNED, imm};
 use crate::plan::code::Value;
@@ -78,19 +78,70 @@ impl Body<'_, '_> {
         self.finish(cenv::offset::L3, l2, ways)
     }
 
+    /// Whether the frame is `pipec_abi::header::is_plain_ipv4`: leads to one of two blocks.
+    pub(super) fn branch_plain(&mut self, plain: Block, other: Block) {
+        let (long, ip) = (self.b.create_block(), self.b.create_block());
+        let (frame, len) = (self.frame(), self.frame_len());
+        let least = PLAIN_IPV4 as i64;
+        let whole = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, len, least);
+        self.b.ins().brif(whole, long, &[], other, &[]);
+        self.b.switch_to_block(long);
+        // Ethernet type, version and length of the header; what follows, DSCP and ECN, may be anything.
+        let start = self.b.ins().load(types::I32, UNALIGNED, frame, 12);
+        let start = self.b.ins().band_imm_u(start, 0xff_ffff);
+        let [high, low] = IPV4.to_be_bytes();
+        let wanted = u32::from_le_bytes([high, low, 0x45, 0]);
+        let is_ip = self.b.ins().icmp_imm_u(IntCC::Equal, start, i64::from(wanted));
+        self.b.ins().brif(is_ip, ip, &[], other, &[]);
+        self.b.switch_to_block(ip);
+        let fragment = self.b.ins().uload16(types::I64, UNALIGNED, frame, 20);
+        // Offset and "more fragments", in the order of the bytes.
+        let bits = self.b.ins().band_imm_u(fragment, i64::from(0x3fff_u16.swap_bytes()));
+        let in_one = self.b.ins().icmp_imm_u(IntCC::Equal, bits, 0);
+        let total = self.swapped(types::I16, frame, 16);
+        let payload = self.b.ins().iadd_imm_s(total, -20);
+        let room = self.b.ins().iadd_imm_s(len, -least);
+        let fits = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, payload, room);
+        let good = self.b.ins().band(in_one, fits);
+        self.b.ins().brif(good, plain, &[], other, &[]);
+    }
+
+    /// Parses IP where the frame is plain.
+    pub(super) fn plain_l3(&mut self) -> Clif {
+        let (total, number) = self.of_plain();
+        let end = self.b.ins().iadd_imm_u(total, PLAIN_L2.end() as i64);
+        let end = self.b.ins().ishl_imm_u(end, 16);
+        let number = self.b.ins().ishl_imm_u(number, 32);
+        let same = self.b.ins().iconst(types::I64, PLAIN_L3.0 as i64);
+        let parsed = self.b.ins().bor(end, number);
+        self.b.ins().bor(parsed, same)
+    }
+
+    /// Length and protocol in the IP header of a plain frame.
+    fn of_plain(&mut self) -> (Clif, Clif) {
+        let frame = self.frame();
+        let number = self.b.ins().uload8(types::I64, UNALIGNED, frame, 23);
+        (self.swapped(types::I16, frame, 16), number)
+    }
+
     /// Finds the transport header.
-    pub(super) fn l4(&mut self, l3: Value, proto: Option<u8>) -> Clif {
+    pub(super) fn l4(&mut self, l3: Value, proto: Option<u8>, plain: bool) -> Clif {
         let ways = self.ways();
-        let word = self.value(l3);
-        let at = self.b.ins().band_imm_u(word, 0xffff);
-        let end = self.b.ins().ushr_imm_u(word, 16);
-        let end = self.b.ins().band_imm_u(end, 0xffff);
-        let size = self.b.ins().isub(end, at);
+        // Where it begins, how long it is with its payload, and the protocol with bits that a fragment has.
+        let (at, size, number) = if plain {
+            let (total, number) = self.of_plain();
+            let at = self.b.ins().iconst(types::I64, PLAIN_IPV4 as i64);
+            (at, self.b.ins().iadd_imm_s(total, -20), number)
+        } else {
+            let word = self.value(l3);
+            let at = self.b.ins().band_imm_u(word, 0xffff);
+            let end = self.b.ins().ushr_imm_u(word, 16);
+            let end = self.b.ins().band_imm_u(end, 0xffff);
+            let number = self.b.ins().ushr_imm_u(word, 32);
+            (at, self.b.ins().isub(end, at), self.b.ins().band_imm_u(number, 0x3ff))
+        };
         let flags = self.b.ins().iconst(types::I64, (L4::ACTIONS | L4::MATCHES) as i64);
         let parsed = self.b.ins().bor(at, flags);
-        // The protocol, and bits that a fragment has.
-        let number = self.b.ins().ushr_imm_u(word, 32);
-        let number = self.b.ins().band_imm_u(number, 0x3ff);
         let parsed = match proto {
             Some(proto @ (proto::TCP | proto::UDP)) => {
                 self.only_if_whole(proto, at, size, number, &ways);

@@ -10,7 +10,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 
 use crate::plan::Plan;
-use crate::plan::code::{External, Param};
+use crate::plan::code::{External, Param, Stmt};
 
 /// The plan as Rust items for the type `name`, with a path to the crate `pipec_abi`.
 pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
@@ -18,8 +18,30 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
     let tables = plan.tables.iter().map(|table| proc_macro2::Literal::byte_string(table));
     let sets = plan.prepares.len();
     let vlan_limit = plan.vlan_limit;
-    let prefix = stmt::body(&plan.prefix, plan);
     let n_stages = plan.stages.len();
+    let prefix_fn = |name: &str, stmts: &[Stmt]| {
+        let (name, body) = (format_ident!("{name}"), stmt::body(stmts, plan));
+        quote! {
+            #[inline(always)]
+            fn #name<E: Env>(
+                env: &mut E, ctx: &mut Ctx, burst: &mut Burst, i: usize, sets: &mut [u32; #sets],
+                waiting: &mut [usize; #n_stages],
+            ) -> u8 {
+                #body
+                0
+            }
+        }
+    };
+    let prefix = prefix_fn("prefix", &plan.prefix);
+    let plain = plan.plain.iter().map(|stmts| prefix_fn("plain", stmts));
+    let call_plain = plan.plain.iter().map(|_| {
+        quote! {
+            if header::is_plain_ipv4(burst.bytes(i)) {
+                plain(env, ctx, burst, i, &mut sets, &mut waiting);
+                continue;
+            }
+        }
+    });
     let (stage_calls, stages) = stages(plan);
     let rows = rows(plan);
     let points: Vec<_> = plan.points.iter().map(|point| stmt::body(point, plan)).collect();
@@ -91,6 +113,7 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
                             let mut sets = [0u32; #sets];
                             let mut waiting = [0usize; #n_stages];
                             for i in 0..burst.len() {
+                                #(#call_plain)*
                                 prefix(env, ctx, burst, i, &mut sets, &mut waiting);
                             }
                             #stage_calls
@@ -108,14 +131,8 @@ pub fn tokens(plan: &Plan, name: &Ident, abi: &TokenStream) -> TokenStream {
             #stacks
             #rows
 
-            #[inline(always)]
-            fn prefix<E: Env>(
-                env: &mut E, ctx: &mut Ctx, burst: &mut Burst, i: usize, sets: &mut [u32; #sets],
-                waiting: &mut [usize; #n_stages],
-            ) -> u8 {
-                #prefix
-                0
-            }
+            #prefix
+            #(#plain)*
 
             #stages
 

@@ -375,11 +375,12 @@ fn expr(e: &Expr) -> TokenStream {
             CtPart::LabelLow => quote!(ctx.ct(i).label[1]),
         },
         Expr::L2 => quote!(header::l2(burst.bytes(i), VLAN_LIMIT).0),
-        Expr::L3(l2) => {
+        Expr::L3 { plain: true, .. } => quote!(header::plain_l3(burst.bytes(i)).0),
+        Expr::L3 { l2, .. } => {
             let l2 = name(*l2);
             quote!(header::l3(burst.bytes(i), L2(#l2)).0)
         }
-        Expr::L4 { l3, proto } => {
+        Expr::L4 { l3, proto, .. } => {
             let l3 = name(*l3);
             let parser = match *proto {
                 Some(proto::TCP) => quote!(l4_of_tcp),

@@ -29,11 +29,11 @@ use self::ends::maybe;
 use super::alike::{Alike, alike};
 use super::analysis::{Analysis, analyse, reached};
 use super::code::{Expr, External, Function, Label, Op, Param, Plan, Rows, Stage, Stmt, Value};
-use super::dead;
 use super::facts::{Facts, Known};
 use super::product::Product;
 use super::report::{Body, Classifier, Decision, Report, Waits};
 use super::values::{Fresh, Site, Values, Wide};
+use super::{dead, plain};
 use crate::describe::{describe, open_tables};
 use crate::field::{Field, Kind};
 use crate::hir::{Place, PortId, Program, Read, Space, TableId, View};
@@ -268,6 +268,7 @@ impl<'p> Lower<'p> {
         meta.scratch = scratch;
         let mut plan = Plan {
             prefix,
+            plain: None,
             meta,
             points: self.points,
             stages: self.stages,
@@ -283,6 +284,7 @@ impl<'p> Lower<'p> {
             reshapes,
         };
         dead::writes(&mut plan, read_unset || self.all_in_order);
+        plan.plain = plain::plain(&plan.prefix);
         (plan, self.report, self.written_behind)
     }
 

@@ -42,6 +42,8 @@ use crossed::Crossed;
 pub(super) use estimate::estimate;
 use part::Part;
 
+/// Keys that are looked up together where a burst is not full.
+const SOME: usize = 8;
 /// Pieces of a key at the most: each word in pieces of 16 bits, and cut once more by ranges that lie across.
 const MAX_PIECES: usize = MAX_WORDS * 8;
 
@@ -88,7 +90,23 @@ impl BitVector {
     pub fn lookup_burst(&self, keys: &[u64], found: &mut [u64]) {
         match <&mut [u64; BURST]>::try_from(&mut *found) {
             Ok(found) => self.find(keys, found),
-            Err(_) => super::one_by_one(keys, found, |key| self.lookup(key)),
+            Err(_) => self.lookup_some(keys, found),
+        }
+    }
+
+    /// Of a burst that is not full, some keys at a time; places that are left look for zeros.
+    #[inline(never)]
+    fn lookup_some(&self, keys: &[u64], found: &mut [u64]) {
+        for (keys, found) in keys.chunks(SOME * self.width.max(1)).zip(found.chunks_mut(SOME)) {
+            if let Ok(found) = <&mut [u64; SOME]>::try_from(&mut *found) {
+                self.find(keys, found);
+                continue;
+            }
+            let mut padded = [0; SOME * MAX_WORDS];
+            let mut all = [MISS; SOME];
+            padded[..keys.len()].copy_from_slice(keys);
+            self.find(&padded[..SOME * self.width], &mut all);
+            found.copy_from_slice(&all[..found.len()]);
         }
     }
 

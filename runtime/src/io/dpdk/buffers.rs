@@ -32,9 +32,8 @@ impl Buffers for Mbufs {
     }
 
     #[inline]
-    fn share(&mut self, pkt: Handle) -> Option<Handle> {
-        Mbuf::from_opaque(pkt).refer(1);
-        Some(pkt)
+    fn share(&mut self, pkt: Handle, more: u16) {
+        Mbuf::from_opaque(pkt).refer(more);
     }
 
     #[inline]

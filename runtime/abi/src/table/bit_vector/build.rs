@@ -6,7 +6,7 @@ use super::BitVector;
 use super::classes::Classes;
 use super::crossed::Crossed;
 use super::cut::{Cut, cuts, richest, spell_others};
-use super::part::{BLOCKS, FEW_WORDS, Join, Left, PAIRS, Part, Piece};
+use super::part::{FEW_WORDS, Join, Left, PAIRS, Part, Piece, pad};
 use super::piece::piece;
 
 /// Pairs of classes that a join may have: a megabyte's worth of them stays near the processor.
@@ -84,8 +84,7 @@ fn part(cuts: &[Cut], entries: &[&Entry]) -> Option<Part> {
         join(&mut part, &mut found);
     }
     // Windows must not end before their size.
-    let last = part.pieces.iter().map(|piece| piece.start).max().unwrap_or(0);
-    part.blocks.resize(part.blocks.len().max(last + BLOCKS), [0; 256]);
+    pad(&mut part.blocks, &part.pieces);
     let last = part.pieces.iter().filter_map(|piece| piece.join).map(|join| join.start).max();
     part.pairs.resize(part.pairs.len().max(last.map_or(0, |last| last + PAIRS)), 0);
     for (at, classes) in found.iter().enumerate() {

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use super::super::rows::Rows;
 use super::super::{Entry, MISS};
 use super::cut::Cut;
-use super::part::{BLOCKS, Piece, column_of_key, each};
+use super::part::{Piece, column_of_key, each, pad};
 use super::piece::trie;
 
 /// Pairs that one entry may cover.
@@ -119,7 +119,7 @@ impl Crossed {
         let mut left = left.into_iter();
         entries.retain(|_| left.next().unwrap_or(true));
         let pieces = [tries[0].0, tries[1].0];
-        blocks.resize(blocks.len().max(pieces[1].start + BLOCKS), [0; 256]);
+        pad(&mut blocks, &pieces);
         Some(Crossed { pieces, blocks, hash: Perfect::new(&pairs)?, lists, rows })
     }
 

@@ -4,8 +4,8 @@ use super::{MAX_PIECES, MISS};
 
 /// Pieces that most keys have at the most.
 const FEW_PIECES: usize = 8;
-/// Blocks and pairs of small tables are looked up in windows of this size, which must not end before it.
-pub(super) const BLOCKS: usize = 256;
+/// Blocks and pairs of small tables are looked up in windows of these sizes, which must not end before them.
+const WINDOWS: [usize; 2] = [16, 256];
 pub(super) const PAIRS: usize = 1 << 14;
 /// Vectors that are mostly left to be joined at the most.
 const FEW_LEFT: usize = 8;
@@ -49,8 +49,8 @@ pub(super) struct Piece {
     /// Its first block, and the one that the uppermost bits choose in.
     pub start: usize,
     pub top: usize,
-    /// Whether its blocks hold numbers times 256, as where it has few ([`BLOCKS`]).
-    pub scaled: bool,
+    /// If it has few blocks, the size of the window that they are in; they hold numbers times 256 then. Else 0.
+    pub window: usize,
     /// In a chain: joins what the pieces before have found with the class of this one.
     pub join: Option<Join>,
 }
@@ -362,29 +362,54 @@ impl Piece {
         let levels = if L <= 4 { L } else { self.levels };
         let blocks = blocks.get(self.start..).unwrap_or(&[]);
         let Some(top) = blocks.get(self.top) else { return };
-        let window =
-            blocks.first_chunk::<BLOCKS>().and_then(|few| few.as_flattened().first_chunk::<{ 256 * BLOCKS }>());
-        match window.filter(|_| self.scaled) {
-            // Any number of 16 bits is a place in the window.
-            Some(few) => each(to, &values, |to, value| {
+        match self.window {
+            0 => each(to, &values, |to, value| {
                 let mut at = top[usize::from(value[(levels - 1) & 7])];
                 for level in (0..levels - 1).rev() {
-                    at = few[usize::from(at | u16::from(value[level & 7]))];
+                    at = blocks.get(usize::from(at)).unwrap_or(top)[usize::from(value[level & 7])];
                 }
-                step(at >> 8, to);
+                step(at, to);
             }),
-            None => {
-                debug_assert!(!self.scaled, "blocks end before the window");
-                each(to, &values, |to, value| {
-                    let mut at = top[usize::from(value[(levels - 1) & 7])];
-                    for level in (0..levels - 1).rev() {
-                        at = blocks.get(usize::from(at)).unwrap_or(top)[usize::from(value[level & 7])];
-                    }
-                    step(at, to);
-                });
+            window if window == WINDOWS[0] => {
+                scaled::<K, { 256 * WINDOWS[0] }>(blocks, top, levels, &values, to, step);
             }
+            _ => scaled::<K, { 256 * WINDOWS[1] }>(blocks, top, levels, &values, to, step),
         }
     }
+}
+
+/// Goes down blocks that hold numbers times 256: a step is an "or" with the next eight bits, and a load.
+#[inline(always)]
+fn scaled<const K: usize, const N: usize>(
+    blocks: &[[u16; 256]],
+    top: &[u16; 256],
+    levels: usize,
+    values: &[[u8; 8]; K],
+    to: &mut [u16; K],
+    step: impl Fn(u16, &mut u16),
+) {
+    let Some(window) = blocks.as_flattened().first_chunk::<N>() else {
+        debug_assert!(false, "blocks end before the window");
+        return;
+    };
+    each(to, values, |to, value| {
+        let mut at = top[usize::from(value[(levels - 1) & 7])];
+        for level in (0..levels - 1).rev() {
+            at = window[usize::from(at | u16::from(value[level & 7])) % N];
+        }
+        step(at >> 8, to);
+    });
+}
+
+/// The window for so many blocks.
+pub(super) fn window(blocks: usize) -> usize {
+    WINDOWS.into_iter().find(|window| blocks <= *window).unwrap_or(0)
+}
+
+/// Adds blocks until all windows are whole.
+pub(super) fn pad(blocks: &mut Vec<[u16; 256]>, pieces: &[Piece]) {
+    let end = pieces.iter().map(|piece| piece.start + piece.window).max().unwrap_or(0);
+    blocks.resize(blocks.len().max(end), [0; 256]);
 }
 
 impl Join {

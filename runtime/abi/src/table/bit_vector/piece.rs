@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::super::Entry;
 use super::classes::{ByHash, ByPair, Classes};
 use super::cut::{Cut, Want};
-use super::part::{BLOCKS, Piece};
+use super::part::{Piece, window};
 
 /// The piece and its classes, its blocks behind those that are there; nothing if it would be too large.
 pub(super) fn piece(
@@ -50,8 +50,8 @@ pub(super) fn trie(
     trie.find_uniform(levels - 1, 0, 0..trie.turns.len());
     let numbers = trie.number_uniform();
     let top = trie.block(levels - 1, 0, 0..trie.turns.len())?;
-    let scaled = trie.own.len().max(classes) <= BLOCKS;
-    if scaled {
+    let window = window(trie.own.len().max(classes));
+    if window > 0 {
         trie.own.as_flattened_mut().iter_mut().for_each(|way| *way <<= 8);
     }
     let piece = Piece {
@@ -61,7 +61,7 @@ pub(super) fn trie(
         levels: levels as usize,
         start: blocks.len(),
         top: top.into(),
-        scaled,
+        window,
         join: None,
     };
     blocks.append(&mut trie.own);
