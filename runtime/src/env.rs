@@ -21,6 +21,9 @@ pub type Handle = *mut c_void;
 
 /// Where packets live.
 pub trait Buffers {
+    /// Whether nobody sees in which order the outputs of one packet to different ports were asked for.
+    const ANY_ORDER: bool = false;
+
     /// A copy of packet `i` of the burst as it is now, or nothing when no buffer is free.
     fn copy(&mut self, burst: &Burst, i: usize) -> Option<Handle>;
     /// So many more holders of the same bytes, which nobody writes any more.
@@ -48,10 +51,10 @@ pub trait Sink<B: Buffers> {
     fn lost(&mut self, port: u16, reason: DropReason);
     /// A copy of a packet that came in by `in_port` goes to the controller, which is told the reason.
     fn punt(&mut self, buffers: &mut B, in_port: u16, pkt: Handle, len: u32, reason: u8);
-    /// These packets of the burst, a bit for each, go out of `port`.
-    fn send_some(&mut self, buffers: &mut B, port: u16, burst: &Burst, which: u32) {
+    /// These packets of the burst, a bit for each, go out of `port`; some of them are copies.
+    fn send_some(&mut self, buffers: &mut B, port: u16, burst: &Burst, which: u32, copies: u32) {
         for i in ones(which) {
-            self.send(buffers, port, burst.pkt(i), burst.frame_len(i), false);
+            self.send(buffers, port, burst.pkt(i), burst.frame_len(i), copies >> i & 1 == 1);
         }
     }
     /// These packets of the burst, a bit for each, are dropped.
@@ -75,6 +78,12 @@ pub(crate) fn ones(mut set: u32) -> impl Iterator<Item = usize> {
         set &= set.wrapping_sub(1);
         (first < u32::BITS).then_some(first as usize)
     })
+}
+
+/// The bit of a port among the first 64.
+#[inline(always)]
+fn bit(port: u16) -> u64 {
+    1u64.checked_shl(port.into()).unwrap_or(0)
 }
 
 /// From so many packets of one verdict on they are committed together.
@@ -139,6 +148,8 @@ pub struct WorkerEnv<B: Buffers> {
     outs: Vec<Out>,
     /// The outputs of each packet.
     lists: [List; BURST],
+    /// Those of a packet that goes out as it is, of some of the first 64 ports, in any order: a bit for each. It has no list then.
+    ports: [u64; BURST],
     /// Frames that `save` remembered; kept for the next.
     saved: Vec<Vec<u8>>,
     saves: usize,
@@ -162,6 +173,7 @@ impl<B: Buffers> WorkerEnv<B> {
             flood,
             outs: Vec::with_capacity(MAX_OUTPUTS),
             lists: [List::EMPTY; BURST],
+            ports: [0; BURST],
             saved: Vec::new(),
             saves: 0,
             lost: Vec::with_capacity(MAX_OUTPUTS),
@@ -211,10 +223,15 @@ impl<B: Buffers> WorkerEnv<B> {
     /// by one. Packets that go out of one port stay in order.
     #[inline(never)]
     fn commit_each<S: Sink<B>>(&mut self, burst: &Burst, sink: &mut S) {
-        let (many, left) = if self.outs.is_empty() { by_verdict(burst) } else { ([None; KINDS], burst.all()) };
+        let listed = burst.with_verdict(Verdict::LISTED);
+        let (many, left) = match (self.outs.is_empty(), listed) {
+            (true, 0) => by_verdict(burst),
+            (true, _) => ([None; KINDS], self.commit_ports(burst, sink)),
+            (false, _) => ([None; KINDS], burst.all()),
+        };
         for (verdict, which) in many.into_iter().flatten() {
             match (verdict.port(), verdict.reason()) {
-                (Some(port), _) => sink.send_some(&mut self.buffers, port, burst, which),
+                (Some(port), _) => sink.send_some(&mut self.buffers, port, burst, which, 0),
                 (None, Some(reason)) => sink.drop_some(&mut self.buffers, burst, which, reason),
                 (None, None) => {} // that there are no lists was asked for
             }
@@ -223,6 +240,38 @@ impl<B: Buffers> WorkerEnv<B> {
             self.commit_one(burst, i, sink);
         }
         self.end_commit(sink);
+    }
+
+    /// Commits packets that go out of several ports, and with them those that go out of one, port by port, so that those of
+    /// each port stay in order; which are left.
+    fn commit_ports<S: Sink<B>>(&mut self, burst: &Burst, sink: &mut S) -> u32 {
+        let (mut all, mut left) = (0, burst.all());
+        for i in 0..burst.len() {
+            let ports = self.ports[i] | burst.verdict(i).port().map_or(0, bit);
+            self.ports[i] = ports;
+            if ports == 0 {
+                continue;
+            }
+            let shares = ports.count_ones() as u16;
+            if shares > 1 {
+                self.buffers.share(burst.pkt(i), shares - 1);
+            }
+            all |= ports;
+            left &= !(1 << i);
+        }
+        while all != 0 {
+            let port = all.trailing_zeros();
+            all &= all - 1;
+            let (mut which, mut copies) = (0, 0);
+            for (i, ports) in self.ports.iter().enumerate() {
+                let from = ports >> port;
+                which |= (from as u32 & 1) << i;
+                copies |= (from as u32 & u32::from(from > 1)) << i;
+            }
+            sink.send_some(&mut self.buffers, port as u16, burst, which, copies);
+        }
+        self.ports = [0; BURST];
+        left
     }
 
     /// Hands packet `i` and its copies to the sink.
@@ -248,12 +297,20 @@ impl<B: Buffers> WorkerEnv<B> {
     /// Commits a packet with several outputs: the last that shares it gets the packet itself.
     #[inline(never)]
     fn commit_list<S: Sink<B>>(&mut self, i: usize, pkt: Handle, in_port: u16, len: u32, sink: &mut S) {
+        let mut ports = std::mem::take(&mut self.ports[i]);
         let List { head: mut at, mut shares, .. } = std::mem::replace(&mut self.lists[i], List::EMPTY);
+        shares += ports.count_ones() as u16;
         match shares {
             0 => self.buffers.free(pkt),
             1 => {}
             // All at once: while nobody else holds the packet, its count need not be changed atomically.
             shares => self.buffers.share(pkt, shares - 1),
+        }
+        while ports != 0 {
+            let port = ports.trailing_zeros() as u16;
+            ports &= ports - 1;
+            shares -= 1;
+            sink.send(&mut self.buffers, port, pkt, len, shares > 0);
         }
         while at != END {
             let out = self.outs[usize::from(at)];
@@ -271,8 +328,33 @@ impl<B: Buffers> WorkerEnv<B> {
         }
     }
 
-    /// Adds an output to packet `i`'s list; `copy` is null for the packet itself.
+    /// Adds an output of packet `i` as it is, if it has no list, and the port's bit is free.
+    #[inline(always)]
+    fn note(&mut self, burst: &mut Burst, i: usize, port: u16) -> bool {
+        let (bit, ports) = (bit(port), self.ports[i]);
+        let noted = B::ANY_ORDER && bit & !ports != 0 && self.lists[i].head == END;
+        if noted {
+            self.ports[i] = ports | bit;
+            burst.set_verdict(i, Verdict::LISTED);
+        }
+        noted
+    }
+
+    /// Adds an output to packet `i`'s list, behind those that it has; `copy` is null for the packet itself. Whether there was
+    /// room.
     fn list(&mut self, burst: &mut Burst, i: usize, port: u16, copy: Handle) -> bool {
+        let mut ports = std::mem::take(&mut self.ports[i]);
+        while ports != 0 {
+            let port = ports.trailing_zeros() as u16;
+            ports &= ports - 1;
+            if !self.append(burst, i, port, core::ptr::null_mut()) {
+                return false;
+            }
+        }
+        self.append(burst, i, port, copy)
+    }
+
+    fn append(&mut self, burst: &mut Burst, i: usize, port: u16, copy: Handle) -> bool {
         if self.outs.len() >= MAX_OUTPUTS {
             return false;
         }
@@ -303,8 +385,15 @@ impl<B: Buffers> WorkerEnv<B> {
     }
 
     /// Adds an output, of the packet itself or of a copy made now.
-    #[inline]
+    #[inline(always)]
     fn emit_as(&mut self, burst: &mut Burst, i: usize, port: u16, how: Emit) {
+        if how != Emit::Share || !self.note(burst, i, port) {
+            self.emit_listed(burst, i, port, how);
+        }
+    }
+
+    #[inline(never)]
+    fn emit_listed(&mut self, burst: &mut Burst, i: usize, port: u16, how: Emit) {
         let copy = if how == Emit::Share {
             core::ptr::null_mut()
         } else {
@@ -362,6 +451,7 @@ impl<B: Buffers> WorkerEnv<B> {
     /// Discards the outputs of packet `i` and drops it.
     #[cold]
     fn discard(&mut self, burst: &mut Burst, i: usize, reason: DropReason) {
+        self.ports[i] = 0;
         let mut at = std::mem::replace(&mut self.lists[i], List::EMPTY).head;
         while at != END {
             let out = self.outs[usize::from(at)];
@@ -500,37 +590,4 @@ impl<B: Buffers> Env for WorkerEnv<B> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_packet_of_a_burst_is_committed_once() {
-        let mut frame = [0u8; 60];
-        let mut seed = 1u32;
-        for round in 0..2000 {
-            let mut burst = Burst::new();
-            burst.begin(0);
-            for i in 0..round % (BURST + 1) {
-                // SAFETY: the frame outlives the burst, and nobody reads it.
-                unsafe { burst.push(core::ptr::null_mut(), frame.as_mut_ptr(), 60, 0) };
-                seed = seed.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
-                let verdict = match seed >> 28 {
-                    0 => Verdict::LISTED,
-                    1..4 => Verdict::drop(DropReason::Ttl),
-                    4..9 => Verdict::drop(DropReason::Policy),
-                    port => Verdict::send(port as u16 / (1 + round as u16 % 9)),
-                };
-                burst.set_verdict(i, verdict);
-            }
-            let (many, left) = by_verdict(&burst);
-            let mut seen = left;
-            for (verdict, which) in many.into_iter().flatten() {
-                assert_eq!(seen & which, 0, "a packet twice");
-                assert!(ones(which).all(|i| burst.verdict(i) == verdict) && verdict != Verdict::LISTED);
-                assert!(ones(left).all(|i| burst.verdict(i) != verdict), "packets of a port stay in order");
-                seen |= which;
-            }
-            assert_eq!(seen, burst.all());
-        }
-    }
-}
+mod tests;

@@ -17,7 +17,6 @@ pub const SETS: &[&str] = &[
     "ipc-1000",
     "ipc-10000",
     "acl-1000@uniform",
-    "acl-1000@zipf",
     "acl-1000@elephants",
     "acl-10000@elephants",
 ];

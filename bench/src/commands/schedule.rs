@@ -32,7 +32,6 @@ const FORWARDED: &[&str] = &[
     "classes-1000-20",
     "classes-10000-20",
     "classes-100000-1",
-    "classes-100000-5",
     "classes-100000-20",
     "classes-1000000-20",
     "l2-10",
@@ -49,7 +48,6 @@ const FORWARDED: &[&str] = &[
     "strangers-1000",
     "collide-1000",
     "gwlb-100-universal",
-    "gwlb-100-metadata",
     "gwlb-100-goto",
     "access-1000",
 ];
@@ -178,7 +176,7 @@ impl Schedule {
     pub fn estimate(&self, job: &Job) -> Duration {
         let rounds = self.rounds;
         match job {
-            Job::Instructions(_) => Duration::from_secs(6),
+            Job::Instructions(_) => Duration::from_secs(12),
             Job::Live(_) => Duration::from_secs(1),
             Job::Forward(workload, engines) => {
                 let applying = engines.iter().filter(|kind| applies(kind, *workload));
@@ -193,6 +191,7 @@ impl Schedule {
             Job::Latency(_, engines) => (self.time * 4 + Duration::from_secs(1)) * engines.len() as u32 * rounds,
             Job::Updates(_) => Duration::from_secs(4) + (self.time + Duration::from_millis(250)) * 4 * rounds,
             Job::Lookups("lpm-1000000") => Duration::from_secs(110), // DPDK's is built so slowly
+            Job::Lookups(set) if set.contains('@') => Duration::from_secs(8),
             Job::Lookups(_) => Duration::from_secs(4),
             Job::Connections => Duration::from_secs(1),
         }

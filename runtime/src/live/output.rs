@@ -207,7 +207,7 @@ impl Sink<Mbufs> for Output {
     }
 
     #[inline(always)]
-    fn send_some(&mut self, buffers: &mut Mbufs, port: u16, burst: &Burst, which: u32) {
+    fn send_some(&mut self, buffers: &mut Mbufs, port: u16, burst: &Burst, which: u32, copies: u32) {
         match &mut self.ports[usize::from(port)] {
             Some(waiting) if longest(burst) <= waiting.max_frame_len => {
                 if waiting.n + which.count_ones() as usize > BURST {
@@ -219,13 +219,14 @@ impl Sink<Mbufs> for Output {
                 let (n, bytes) = gather(&mut waiting.pkts, waiting.n, burst, which);
                 waiting.n = n;
                 waiting.bytes += bytes;
+                waiting.copies += copies.count_ones() as usize;
                 if n == BURST {
                     self.flush_full(port);
                 }
             }
             _ => {
                 for i in ones(which) {
-                    self.send(buffers, port, burst.pkt(i), burst.frame_len(i), false);
+                    self.send(buffers, port, burst.pkt(i), burst.frame_len(i), copies >> i & 1 == 1);
                 }
             }
         }
@@ -268,7 +269,7 @@ impl Sink<Mbufs> for Output {
                 }
                 transmit(&mut waiting.way, &mut pkts[..n], u64::from(bytes), 0, port, &self.cells);
             }
-            _ => self.send_some(buffers, port, burst, burst.all()),
+            _ => self.send_some(buffers, port, burst, burst.all(), 0),
         }
     }
 }

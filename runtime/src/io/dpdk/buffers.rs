@@ -26,6 +26,8 @@ impl Kind for Mbufs {
 }
 
 impl Buffers for Mbufs {
+    const ANY_ORDER: bool = true;
+
     #[inline]
     fn copy(&mut self, burst: &Burst, i: usize) -> Option<Handle> {
         Mbuf::from_opaque(burst.pkt(i)).copy(&self.pool).map(Mbuf::opaque)
