@@ -211,7 +211,8 @@ pub fn lookups(sets: &[lookups::Set]) -> String {
         "`pipec-bench-lookups`: our structures and DPDK's in one process, in bursts of 32 keys that all hit, one structure after the other \
          in each round; ns a key, the median of the rounds and the least; as a ratio to DPDK's first; MiB; ms to load all; µs to take an \
          entry out and put it back, of DPDK's; cache lines that a look-up reads at the most; keys for which another entry was found \
-         than by the first. `acl`, `fw` and `ipc` are rules of ClassBench's kinds from a seed.",
+         than by the first. `acl`, `fw` and `ipc` are rules of ClassBench's kinds from a seed. `hot` is the same structure with heavy \
+         hitters in front; behind `@` stands how often keys are met, `elephants` being four flows with nine of ten packets.",
         "| set | structure | ns | least | ratio | MiB | load ms | change µs | worst | differ |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
         &lines,
     )
