@@ -86,10 +86,6 @@ fn bit(port: u16) -> u64 {
     1u64.checked_shl(port.into()).unwrap_or(0)
 }
 
-/// From so many packets of one verdict on they are committed together.
-const TOGETHER: u32 = 6;
-/// Verdicts of a burst that are looked for, at the most.
-const KINDS: usize = 3;
 /// The packets of each verdict that many have, a bit for each, and all others.
 #[inline(always)]
 fn by_verdict(burst: &Burst) -> ([Option<(Verdict, u32)>; KINDS], u32) {
@@ -104,6 +100,10 @@ fn by_verdict(burst: &Burst) -> ([Option<(Verdict, u32)>; KINDS], u32) {
     (many, left)
 }
 
+/// From so many packets of one verdict on they are committed together.
+const TOGETHER: u32 = 6;
+/// Verdicts of a burst that are looked for, at the most.
+const KINDS: usize = 3;
 /// Outputs of one burst at the most; beyond it packets fail under [`DropReason::Outputs`].
 const MAX_OUTPUTS: usize = 8192;
 /// Bytes of a frame, at the most: lengths of IP and offsets of headers have 16 bits.

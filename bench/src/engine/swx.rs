@@ -7,12 +7,16 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use super::floor::Counts;
 use super::{Engine, Sample, Setup};
 use crate::Error;
 use crate::process::Process;
 use crate::workload::{Files, Kind};
+
+/// How long it may take: a hundred thousand entries are read in slowly where the machine is busy.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The engine.
 #[derive(Default)]
@@ -52,7 +56,8 @@ impl Engine for Swx {
         command.args(files.devices().iter().flat_map(|device| ["--vdev", device]));
         command.arg("--").arg(program_of(files.workload.kind).unwrap_or("wire")).arg(files.folder.join("entries"));
         command.args([setup.warm, setup.measured].map(|time| time.as_secs_f64().to_string()));
-        let mut process = Process::start("swx", command.env("REPLAY_DIR", &files.folder), &files.folder, &setup.stop)?;
+        let process = Process::start("swx", command.env("REPLAY_DIR", &files.folder), &files.folder, &setup.stop)?;
+        let mut process = process.patiently(PATIENCE);
         process.wait_for_frames(files.receiving)?;
         let share = setup.share(|| process.busy())?;
         let Counts { received, sent, seconds } = Counts::of("swx", &process.finish()?)?;
